@@ -1,0 +1,29 @@
+"""lit's configuration: what a test is, where the tools are, which features the machine has."""
+import os
+import shutil
+
+import lit.formats
+
+config.name = "planc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".td"]
+config.excludes = ["Inputs", "benchmarks", "nightly"]
+config.test_source_root = os.path.join(config.source_root, "test")
+config.test_exec_root = os.path.join(config.build_root, "test")
+
+bin_dir = os.path.join(config.build_root, "bin")
+config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, os.environ["PATH"]])
+# Compiled kernels are cached inside the build folder: tests share the work and leave the user's cache alone.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.build_root, "cache")
+
+config.substitutions += [
+    ("%source", config.source_root),
+    ("%inputs", os.path.join(config.test_source_root, "Inputs")),
+    ("%examples", os.path.join(config.source_root, "examples")),
+    ("%python", config.python),
+]
+
+if os.path.exists("/usr/local/cuda/bin/ptxas") or shutil.which("ptxas"):
+    config.available_features.add("ptxas")
+if os.path.exists("/usr/local/cuda/include/cuda.h"):
+    config.available_features.add("cuda-headers")
