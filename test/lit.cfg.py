@@ -27,3 +27,5 @@ if os.path.exists("/usr/local/cuda/bin/ptxas") or shutil.which("ptxas"):
     config.available_features.add("ptxas")
 if os.path.exists("/usr/local/cuda/include/cuda.h"):
     config.available_features.add("cuda-headers")
+if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
+    config.available_features.add("nvjitlink")

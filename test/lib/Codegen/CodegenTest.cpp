@@ -13,6 +13,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -29,7 +30,8 @@ static cl::list<std::string> inputs(cl::Positional, cl::OneOrMore, cl::desc("mod
 static cl::opt<std::string> targetName("target", cl::init("gb10"));
 static cl::opt<std::string> emit("emit", cl::init("ptx"), cl::desc("nvvm, ptx or figures"));
 static cl::opt<std::string> toolkit("toolkit");
-static cl::opt<std::string> cacheDir("cache-dir", cl::desc("no cache without it"));
+static cl::opt<std::string> cacheDir("cache-dir", cl::desc("no cache without it or --user-cache"));
+static cl::opt<bool> userCache("user-cache", cl::desc("the cache of the user"));
 static cl::opt<std::string> jobIdentity("identity", cl::desc("KernelJob::identity of all inputs"));
 static cl::opt<unsigned> threads("j", cl::init(1));
 
@@ -79,7 +81,7 @@ int main(int argc, char **argv) {
                                   : CodegenStage::Cubin;
   options.toolkit = toolkit;
   options.cacheDir = cacheDir;
-  options.useCache = !cacheDir.empty();
+  options.useCache = userCache || !cacheDir.empty();
   options.threads = threads;
   auto codegen = Codegen::create(options);
   if (!codegen) {
