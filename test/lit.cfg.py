@@ -27,5 +27,7 @@ if os.path.exists("/usr/local/cuda/bin/ptxas") or shutil.which("ptxas"):
     config.available_features.add("ptxas")
 if os.path.exists("/usr/local/cuda/include/cuda.h"):
     config.available_features.add("cuda-headers")
+if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source_root, ".git")):
+    config.available_features.add("clang-format")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
     config.available_features.add("nvjitlink")
