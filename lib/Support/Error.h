@@ -28,10 +28,17 @@ enum class ErrorKind {
   DeviceLost,  // the device's context is gone
 };
 
-/// A message without final period, `culprit: what was found, what was expected`.
+/// What was found and what was expected, without final period; `where` is the file (or the like) at
+/// fault, and may be empty.
 struct [[nodiscard]] Error {
   std::string message;
   ErrorKind kind = ErrorKind::Input;
+  std::string where = {};
+
+  /// "m.bundle: error: section 3 ...", as tools print it.
+  std::string text() const {
+    return where.empty() ? "error: " + message : where + ": error: " + message;
+  }
 };
 
 /// Nothing, or why it failed.
@@ -67,6 +74,12 @@ private:
 /// An error about the content of an input, formatted.
 template <class... Args> Error inputError(fmt::format_string<Args...> text, Args &&...args) {
   return {fmt::format(text, std::forward<Args>(args)...), ErrorKind::Input};
+}
+
+/// An error about the content of a file, formatted.
+template <class... Args>
+Error fileError(std::string file, fmt::format_string<Args...> text, Args &&...args) {
+  return {fmt::format(text, std::forward<Args>(args)...), ErrorKind::Input, std::move(file)};
 }
 
 /// An error of a given kind, formatted.

@@ -14,7 +14,7 @@
 using namespace planc;
 
 static Error systemError(const std::string &path, const char *what) {
-  return inputError("{}: {}: {}", path, what, std::strerror(errno));
+  return fileError(path, "{}: {}", what, std::strerror(errno));
 }
 
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ Result<InputFile> InputFile::open(const std::string &path) {
   if (file.descriptor < 0 || ::fstat(file.descriptor, &info) != 0)
     return systemError(path, "cannot open");
   if (!S_ISREG(info.st_mode))
-    return inputError("{}: is not a regular file", path);
+    return fileError(path, "is not a regular file");
   file.bytes = uint64_t(info.st_size);
   return file;
 }
@@ -58,8 +58,8 @@ Status InputFile::read(uint64_t offset, std::span<std::byte> out) const {
     if (count < 0)
       return systemError(name, "cannot read");
     if (count == 0)
-      return inputError("{}: needs {} bytes at offset {}, but the file ends at {}", name,
-                        out.size(), offset, offset + done);
+      return fileError(name, "needs {} bytes at offset {}, but the file ends at {}", out.size(),
+                       offset, offset + done);
     done += size_t(count);
   }
   return {};
@@ -70,8 +70,7 @@ Result<Bytes> planc::readFile(const std::string &path, uint64_t limit) {
   if (!file.ok())
     return file.takeError();
   if (file->size() > limit)
-    return inputError("{}: has {} bytes, more than the {} expected at most", path, file->size(),
-                      limit);
+    return fileError(path, "has {} bytes, more than the {} expected at most", file->size(), limit);
   Bytes content(file->size());
   if (Status status = file->read(0, content); !status.ok())
     return status.takeError();
@@ -85,7 +84,7 @@ Result<Bytes> planc::readFile(const std::string &path, uint64_t limit) {
 Result<OutputFile> OutputFile::create(const std::string &path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-    return inputError("{}: is not a regular file, it would be replaced", path);
+    return fileError(path, "is not a regular file, it would be replaced");
   OutputFile file;
   file.name = path;
   file.temporary = path + ".XXXXXX";

@@ -118,30 +118,30 @@ Result<NpyArray> planc::readNpy(const std::string &path) {
     return content.takeError();
   std::string_view text = asText(*content);
   if (!text.starts_with(std::string_view(magic, magicBytes)) || text.size() < 10)
-    return inputError("{}: is not a .npy file", path);
+    return fileError(path, "is not a .npy file");
   unsigned char version = static_cast<unsigned char>(text[6]);
   size_t lengthBytes = version == 1 ? 2 : 4;
   size_t start = magicBytes + 2 + lengthBytes;
   if (version < 1 || version > 3 || text.size() < start)
-    return inputError("{}: .npy version {}, expected 1 to 3", path, version);
+    return fileError(path, ".npy version {}, expected 1 to 3", version);
   uint64_t headerBytes = 0;
   for (size_t i = lengthBytes; i-- > 0;)
     headerBytes = headerBytes << 8 | static_cast<unsigned char>(text[magicBytes + 2 + i]);
   if (headerBytes > text.size() - start)
-    return inputError("{}: header needs {} bytes at offset {}, but the file ends at {}", path,
-                      headerBytes, start, text.size());
+    return fileError(path, "header needs {} bytes at offset {}, but the file ends at {}",
+                     headerBytes, start, text.size());
 
   NpyArray array;
   if (!HeaderScanner(text.substr(start, headerBytes)).scan(array))
-    return inputError("{}: the .npy header is not a C-order array's", path);
+    return fileError(path, "the .npy header is not a C-order array's");
   uint64_t element = elementBytes(array.descr), expected = 0;
   if (!element)
-    return inputError("{}: unknown element type '{:.20}'", path, array.descr);
+    return fileError(path, "unknown element type '{:.20}'", array.descr);
   std::optional<uint64_t> count = elementCount(array.shape);
   uint64_t found = text.size() - start - headerBytes;
   if (!count || __builtin_mul_overflow(*count, element, &expected) || expected != found)
-    return inputError("{}: shape {:.80} of '{}' does not match {} bytes of data", path,
-                      shapeText(array.shape), array.descr, found);
+    return fileError(path, "shape {:.80} of '{}' does not match {} bytes of data",
+                     shapeText(array.shape), array.descr, found);
   array.data.assign(content->end() - ptrdiff_t(found), content->end());
   return array;
 }

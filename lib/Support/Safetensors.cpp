@@ -97,7 +97,7 @@ static Result<TensorInfo> readEntry(const Json &entry) {
 Status SafetensorsFile::readHeader() {
   const std::string &name = path();
   if (file.size() < 8)
-    return inputError("{}: has {} bytes, a safetensors file has at least 8", name, file.size());
+    return fileError(name, "has {} bytes, a safetensors file has at least 8", file.size());
   unsigned char raw[8];
   if (Status status = file.read(0, std::as_writable_bytes(std::span(raw))); !status.ok())
     return status;
@@ -105,20 +105,20 @@ Status SafetensorsFile::readHeader() {
   for (int i = 7; i >= 0; --i)
     headerBytes = headerBytes << 8 | raw[i];
   if (headerBytes > maxHeaderBytes)
-    return inputError("{}: header of {} bytes, at most {} are allowed", name, headerBytes,
-                      maxHeaderBytes);
+    return fileError(name, "header of {} bytes, at most {} are allowed", headerBytes,
+                     maxHeaderBytes);
   if (headerBytes > file.size() - 8)
-    return inputError("{}: header needs {} bytes at offset 8, but the file ends at {}", name,
-                      headerBytes, file.size());
+    return fileError(name, "header needs {} bytes at offset 8, but the file ends at {}",
+                     headerBytes, file.size());
   std::string text(headerBytes, '\0');
   if (Status status = file.read(8, std::as_writable_bytes(std::span(text))); !status.ok())
     return status;
   // Two levels of objects and the lists inside are all there is.
   Result<Json> header = parseJson(text, 4);
   if (!header.ok())
-    return inputError("{}: header: {}", name, header.error().message);
+    return fileError(name, "header: {}", header.error().message);
   if (!header->is_object())
-    return inputError("{}: header: expected an object", name);
+    return fileError(name, "header: expected an object");
 
   uint64_t dataStart = 8 + headerBytes, dataBytes = file.size() - dataStart;
   std::vector<std::pair<const std::string *, const TensorInfo *>> inOrder;
@@ -127,16 +127,16 @@ Status SafetensorsFile::readHeader() {
     if (key == "__metadata__") {
       if (!entry.is_object() ||
           !std::all_of(entry.begin(), entry.end(), [](const Json &v) { return v.is_string(); }))
-        return inputError("{}: header: __metadata__ is not an object of strings", name);
+        return fileError(name, "header: __metadata__ is not an object of strings");
       continue;
     }
     Result<TensorInfo> info = readEntry(entry);
     if (!info.ok())
-      return inputError("{}: tensor \"{:.200}\": {}", name, key, info.error().message);
+      return fileError(name, "tensor \"{:.200}\": {}", key, info.error().message);
     if (info->offset > dataBytes || info->bytes > dataBytes - info->offset)
-      return inputError(
-          "{}: tensor \"{:.200}\" needs {} bytes at offset {}, but the file ends at {}", name, key,
-          info->bytes, dataStart + info->offset, file.size());
+      return fileError(name,
+                       "tensor \"{:.200}\" needs {} bytes at offset {}, but the file ends at {}",
+                       key, info->bytes, dataStart + info->offset, file.size());
     info->offset += dataStart;
     auto [at, inserted] = infos.emplace(key, std::move(*info));
     inOrder.emplace_back(&at->first, &at->second);
@@ -150,17 +150,17 @@ Status SafetensorsFile::readHeader() {
   const std::string *before = nullptr;
   for (const auto &[key, info] : inOrder) {
     if (info->offset < next)
-      return inputError(
-          "{}: tensor \"{:.200}\" at offset {} overlaps \"{:.200}\", which ends at {}", name, *key,
-          info->offset, *before, next);
+      return fileError(name,
+                       "tensor \"{:.200}\" at offset {} overlaps \"{:.200}\", which ends at {}",
+                       *key, info->offset, *before, next);
     if (info->offset > next)
-      return inputError("{}: bytes {} to {} before tensor \"{:.200}\" belong to no tensor", name,
-                        next, info->offset, *key);
+      return fileError(name, "bytes {} to {} before tensor \"{:.200}\" belong to no tensor", next,
+                       info->offset, *key);
     next = info->offset + info->bytes;
     before = key;
   }
   if (next != file.size())
-    return inputError("{}: bytes {} to {} at the end belong to no tensor", name, next, file.size());
+    return fileError(name, "bytes {} to {} at the end belong to no tensor", next, file.size());
   return {};
 }
 

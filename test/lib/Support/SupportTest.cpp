@@ -58,8 +58,10 @@ TEST(output_appears_only_when_committed) {
   CHECK(std::none_of(begin(entries), end(entries), [](const auto &entry) {
     return entry.path().filename().string().starts_with("out.");
   }));
-  CHECK_CONTAINS(writeFile(path("no/such/folder"), {}).error().message, "no/such/folder: cannot");
-  CHECK_CONTAINS(writeFile("/dev/null", {}).error().message, "/dev/null: is not a regular file");
+  CHECK_CONTAINS(writeFile(path("no/such/folder"), {}).error().text(),
+                 "no/such/folder: error: cannot");
+  CHECK_CONTAINS(writeFile("/dev/null", {}).error().text(),
+                 "/dev/null: error: is not a regular file");
 }
 
 TEST(reading_past_the_end_is_an_error) {
