@@ -76,8 +76,9 @@ struct HostOp {
   std::optional<std::string> weight;
 };
 
-/// A group's entry in the launch list. Exactly one of these holds: it has a kernel and args, it
-/// has host ops, or it has nothing to do and `note` says why.
+/// An entry of the launch list, which has every group in the plan's order; a group of several
+/// kernel starts has one entry each. Exactly one of these holds: the entry has a kernel and args,
+/// it has host ops, or there is nothing to do and `note` says why.
 struct Launch {
   uint32_t group = 0; // the plan's id
   std::string rule;   // the plan's label
@@ -264,6 +265,12 @@ Status check(const Manifest &manifest);
 
 const char *toString(Dtype dtype);
 const char *toString(ArgKind kind);
+
+/// The weight format of e4m3 data with one f32 scale for every block of 128 x 128.
+inline constexpr const char *fp8Block128 = "fp8/block128x128";
+
+/// The element type of a weight's data, by its format.
+Result<Dtype> dataDtype(const Weight &weight);
 
 /// Name of a safetensors dtype whose elements an operand of this dtype takes as they are.
 const char *safetensorsName(Dtype dtype);
