@@ -4,6 +4,7 @@
 // so.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Bundle/Inspect.h"
 #include "test/lib/Bundle/SampleBundle.h"
 #include "test/unit/Check.h"
 
@@ -218,6 +219,25 @@ TEST(no_value_crashes_the_loader) {
     for (const Json &replacement : hostile)
       refused += loadWith(pointer.c_str(), replacement) != "accepted";
   CHECK(refused > flat.size() * std::size(hostile) / 2);
+}
+
+TEST(inspect) {
+  std::string bytes = good();
+  ByteView view = asBytes(bytes);
+  Result<Bundle> bundle = Bundle::parse("m.bundle", Bytes(view.begin(), view.end()));
+  REQUIRE(bundle.ok());
+  Json json = inspectJson(*bundle);
+  CHECK_EQ(json["programs"][0]["groups"], 5);
+  CHECK_EQ(json["programs"][0]["launch_list"][1]["kernel"], "sum_state");
+  CHECK_EQ(json["kernels"][1]["groups"].dump(), "[3]");
+  CHECK_EQ(json["kernels"][1]["programs"].dump(), "{\"decode_n2\":[3]}");
+  CHECK_EQ(json["kernels"][0]["targets"]["sm_80"]["registers"], nullptr);
+  CHECK_EQ(json["buffers"][1]["program"], "decode_n2");
+  CHECK_EQ(json["workspace"]["unshared_bytes"], 2048);
+  std::string text = inspectText(*bundle);
+  CHECK_CONTAINS(text, "program decode_n2: mode decode, 2 rows, 5 nodes, 5 groups, 2 launches");
+  CHECK_CONTAINS(text, "group 2 (snapshot) has no launch: nothing to do at this row count");
+  CHECK_CONTAINS(text, "without ptxas: PTX only");
 }
 
 CHECK_MAIN
