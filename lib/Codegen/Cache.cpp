@@ -1,8 +1,8 @@
 //===- Cache.cpp - compiled kernels on disk ---------------------------------===//
 //
 // An entry, all numbers little-endian: magic (8 bytes), xxh3-128 of the rest (16 bytes), then the
-// fields of a KernelImage, each a u64 length and that many bytes: PTX, cubin, facts, figures (six
-// u32, or nothing).
+// fields of a KernelImage, each a u64 length and that many bytes: entry, PTX, cubin, facts, figures
+// (six u32, or nothing).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 using namespace llvm;
 using namespace planc;
 
-static constexpr StringLiteral magic = "plancK1\n";
+static constexpr StringLiteral magic = "plancK2\n";
 static constexpr size_t hashBytes = 16;
 
 static std::string hash(StringRef data) {
@@ -146,9 +146,9 @@ std::optional<KernelImage> KernelCache::load(StringRef key) const {
     return std::nullopt;
   KernelImage image;
   std::string figures;
-  if (!takeField(body, image.ptx) || !takeField(body, image.cubin) ||
-      !takeField(body, image.facts) || !takeField(body, figures) || !body.empty() ||
-      !unpackFigures(figures, image.figures))
+  if (!takeField(body, image.entry) || !takeField(body, image.ptx) ||
+      !takeField(body, image.cubin) || !takeField(body, image.facts) || !takeField(body, figures) ||
+      !body.empty() || !unpackFigures(figures, image.figures))
     return std::nullopt;
   image.fromCache = true;
   return image;
@@ -158,6 +158,7 @@ void KernelCache::store(StringRef key, const KernelImage &image) {
   if (!prepare())
     return;
   std::string body;
+  appendField(body, image.entry);
   appendField(body, image.ptx);
   appendField(body, image.cubin);
   appendField(body, image.facts);

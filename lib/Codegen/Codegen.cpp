@@ -127,13 +127,14 @@ KernelResult Codegen::Impl::finish(const KernelJob &job, Work &work, Lowerer &lo
                                           "): " + toString(std::move(error))};
   };
   KernelImage image;
+  image.entry = std::move(work.source.entry);
   image.facts = std::move(work.source.facts);
   auto text = lowerer.lower(work.source.module, *job.target, options.stage);
   if (!text)
     return failed(text.takeError());
   image.ptx = std::move(*text);
   if (options.stage != CodegenStage::Nvvm)
-    if (Error error = checkPtx(image.ptx, job.name))
+    if (Error error = checkPtx(image.ptx, image.entry))
       return failed(std::move(error));
   if (assembler) {
     auto output = assembler->assemble(image.ptx, *job.target);

@@ -61,6 +61,7 @@ struct CubinFigures {
 };
 
 struct KernelImage {
+  std::string entry; ///< name of the PTX entry
   std::string ptx;   ///< the NVVM module's text if that is the stage
   std::string cubin; ///< ELF bytes; empty without an assembler
   std::optional<CubinFigures> figures;
@@ -73,11 +74,12 @@ struct KernelImage {
 /// cache.
 struct KernelSource {
   std::string module; ///< text of a `builtin.module`; `printForCodegen` makes it
+  std::string entry;  ///< name of the kernel in it
   std::string facts;  ///< opaque
 };
 
 struct KernelJob {
-  std::string name;     ///< of the kernel, the PTX entry
+  std::string name;     ///< of the kernel, for messages
   const Target *target; ///< borrowed
   /// Everything that `emit` depends on besides the compiler's own code and the target; the key to
   /// the cache. Two jobs with the same identity and target have the same image. Empty: `emit` is

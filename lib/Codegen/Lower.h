@@ -29,7 +29,7 @@ private:
 
 /// Checks what Codegen.h promises about PTX: rounding is spelled out and nothing outside is
 /// referred to.
-llvm::Error checkPtx(llvm::StringRef ptx, llvm::StringRef kernel);
+llvm::Error checkPtx(llvm::StringRef ptx, llvm::StringRef entry);
 
 } // namespace planc
 

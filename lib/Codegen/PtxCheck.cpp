@@ -53,7 +53,7 @@ static StringRef declaredName(StringRef rest) {
   return rest.rsplit(' ').second.take_until([](char c) { return c == '['; });
 }
 
-Error planc::checkPtx(StringRef ptx, StringRef kernel) {
+Error planc::checkPtx(StringRef ptx, StringRef entry) {
   bool hasEntry = false;
   for (StringRef rest = ptx; !rest.empty();) {
     size_t end = rest.find_first_of(";{}\n");
@@ -69,7 +69,7 @@ Error planc::checkPtx(StringRef ptx, StringRef kernel) {
                                declaredName(external) + "\" from outside, which no kernel may");
     if (statement.consume_front(".visible"))
       if (statement = statement.ltrim(); statement.consume_front(".entry"))
-        hasEntry |= statement.ltrim().take_until([](char c) { return c == '('; }) == kernel;
+        hasEntry |= statement.ltrim().take_until([](char c) { return c == '('; }) == entry;
     if (statement.starts_with("@"))
       statement = statement.drop_until([](char c) { return c == ' ' || c == '\t'; }).ltrim();
     StringRef opcode = statement.take_until([](char c) { return c == ' ' || c == '\t'; });
@@ -79,6 +79,6 @@ Error planc::checkPtx(StringRef ptx, StringRef kernel) {
     rest = next;
   }
   if (!hasEntry)
-    return createStringError("internal error: the generated PTX has no entry of that name");
+    return createStringError("internal error: the generated PTX has no entry \"" + entry + "\"");
   return Error::success();
 }

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     module->walk([&](mlir::gpu::GPUFuncOp function) { name = function.getName(); });
     jobs.push_back({name, target, jobIdentity, [module, name] {
                       errs() << "emits " << name << '\n';
-                      return KernelSource{printForCodegen(module), "facts of " + name};
+                      return KernelSource{printForCodegen(module), name, "facts of " + name};
                     }});
   }
 
