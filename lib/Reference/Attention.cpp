@@ -1,0 +1,170 @@
+//===- Attention.cpp - heads, rope, the paged cache and attention ----------===//
+
+#include "lib/Reference/Formats/Scalar.h"
+#include "lib/Reference/Frame.h"
+#include "lib/Reference/Limits.h"
+
+#include <algorithm>
+
+namespace planc::reference {
+
+Status evaluateNode(plan::SplitOp op, Frame &frame) {
+  Read x = frame.input(op);
+  int64_t length = *op.getHeadDim().getConstant();
+  for (mlir::Value part : {op.getFirst(), op.getSecond()}) {
+    int64_t skipped = part == op.getFirst() ? 0 : length;
+    Tensor &out = frame.define(part);
+    for (int64_t o = 0; o < int64_t(out.exact.size()); ++o) {
+      int64_t from = o / length * 2 * length + skipped + o % length;
+      out.exact[o] = x.value[from];
+      out.magnitude[o] = std::fabs(x.value[from]);
+      out.slack[o] = x.errorAt(from);
+    }
+  }
+  return {};
+}
+
+Status evaluateNode(plan::RopeOp op, Frame &frame) {
+  Read positions = frame.read(op.getPositions());
+  int64_t length = *op.getHeadDim().getConstant(), half = op.getRotaryDim() / 2;
+  std::vector<double> frequency(half);
+  for (int64_t i = 0; i < half; ++i)
+    frequency[i] = f32(std::pow(op.getTheta().convertToDouble(), -2.0 * i / op.getRotaryDim()));
+  bool interleaved = !op.getSections().empty();
+  for (auto [in, result] :
+       {std::pair(frame.input(op), op.getQResult()), {frame.read(op.getK()), op.getKResult()}}) {
+    Tensor &out = frame.define(result);
+    for (int64_t r = 0; r < in.rows; ++r)
+      for (int64_t head = r * in.columns; head < (r + 1) * in.columns; head += length) {
+        for (int64_t i = 0; i < half; ++i) {
+          // The two f32 roundings of the angle belong to the definition.
+          double position = f32(positions.row(interleaved ? i % 3 : 0)[r]);
+          double angle = f32(position * frequency[i]);
+          double c = std::cos(angle), s = std::sin(angle);
+          auto rotate = [&](int64_t at, int64_t other, double sign) {
+            double x = in.value[at], y = in.value[other];
+            out.exact[at] = x * c + sign * y * s;
+            out.magnitude[at] = std::fabs(x * c) + std::fabs(y * s);
+            out.slack[at] =
+                kElementwise * out.magnitude[at] + kSinCos * (std::fabs(x) + std::fabs(y)) +
+                std::fabs(c) * in.errorAt(at) + std::fabs(s) * in.errorAt(other) + kTiny;
+          };
+          rotate(head + i, head + i + half, -1);
+          rotate(head + i + half, head + i, 1);
+        }
+        for (int64_t at = head + 2 * half; at < head + length; ++at) {
+          out.exact[at] = in.value[at];
+          out.magnitude[at] = std::fabs(in.value[at]);
+          out.slack[at] = in.errorAt(at);
+        }
+      }
+  }
+  return {};
+}
+
+Status evaluateNode(plan::KvWriteOp op, Frame &frame) {
+  Read slots = frame.read(op.getSlotMapping());
+  for (auto [in, state] :
+       {std::pair(frame.input(op), op.getKCache()), {frame.read(op.getV()), op.getVCache()}}) {
+    Pool pool = frame.pool(state);
+    for (int64_t r = 0; r < in.rows; ++r) {
+      int64_t slot = int64_t(slots.value[r]);
+      if (slot < 0)
+        continue;
+      if (Status status = frame.checkEntry(op, pool, slot, "writes position"); !status.ok())
+        return status;
+      Tensor value;
+      value.shape.assign(pool.shape.begin(), pool.shape.end());
+      value.exact.assign(in.row(r), in.row(r) + pool.entry);
+      if (in.error)
+        value.slack.assign(in.rowError(r), in.rowError(r) + pool.entry);
+      frame.writeState(op, pool, slot, std::move(value));
+    }
+  }
+  return {};
+}
+
+namespace {
+/// What one query head attends to.
+struct Attention {
+  const double *query;
+  const double *queryError; // null: none
+  int64_t length;           // of a head
+  std::vector<const uint16_t *> keys, values;
+};
+} // namespace
+
+static void attend(const Attention &a, double *out, double *magnitude, double *slack) {
+  int64_t count = a.keys.size();
+  double unit = 1 / std::sqrt(double(a.length));
+  std::vector<double> score(count), error(count);
+  for (int64_t j = 0; j < count; ++j) {
+    double sum = 0, terms = 0, moved = 0;
+    for (int64_t d = 0; d < a.length; ++d) {
+      double key = bf16ToFloat(a.keys[j][d]);
+      sum += a.query[d] * key;
+      terms += std::fabs(a.query[d] * key);
+      moved += a.queryError ? a.queryError[d] * std::fabs(key) : 0;
+    }
+    score[j] = sum * unit;
+    error[j] = (kDot * terms + moved) * unit;
+  }
+  double largest = count ? *std::max_element(score.begin(), score.end()) : 0, total = 0;
+  for (int64_t j = 0; j < count; ++j) {
+    error[j] += expError(score[j] - largest);
+    score[j] = std::exp(score[j] - largest);
+    total += score[j];
+  }
+  std::fill(out, out + a.length, 0);
+  std::fill(magnitude, magnitude + a.length, 0);
+  std::fill(slack, slack + a.length, 0);
+  for (int64_t j = 0; j < count; ++j)
+    for (int64_t d = 0; d < a.length; ++d) {
+      double term = score[j] / total * bf16ToFloat(a.values[j][d]);
+      out[d] += term;
+      magnitude[d] += std::fabs(term);
+    }
+  // d out = sum p_j (V_j - out) d s_j, and the rounding of the sums.
+  for (int64_t j = 0; j < count; ++j)
+    for (int64_t d = 0; d < a.length; ++d)
+      slack[d] += score[j] / total * error[j] * std::fabs(bf16ToFloat(a.values[j][d]) - out[d]);
+  for (int64_t d = 0; d < a.length; ++d)
+    slack[d] += kElementwise * magnitude[d] + kTiny;
+}
+
+Status evaluateNode(plan::PagedAttentionOp op, Frame &frame) {
+  Read q = frame.input(op), tables = frame.read(op.getBlockTables());
+  Read lengths = frame.read(op.getSeqLens());
+  Pool keys = frame.pool(op.getKCache()), values = frame.pool(op.getVCache());
+  int64_t kvHeads = keys.shape[0], length = keys.shape[1], block = frame.options.kvBlock;
+  int64_t heads = q.columns / length;
+  Tensor &out = frame.define(op.getResult());
+  for (int64_t r = 0; r < q.rows; ++r) {
+    int64_t count = int64_t(lengths.value[r]);
+    if (count < 0 || count > tables.columns * block)
+      return nodeError(op, "row {} attends to {} positions, but its block table holds {}", r, count,
+                       tables.columns * block);
+    std::vector<int64_t> positions(count);
+    for (int64_t j = 0; j < count; ++j) {
+      positions[j] = int64_t(tables.row(r)[j / block]) * block + j % block;
+      for (const Pool &pool : {keys, values})
+        if (Status status = frame.checkEntry(op, pool, positions[j], "reads position");
+            !status.ok())
+          return status;
+    }
+    parallelFor(frame.options, heads, 4 * count * length, [&](int64_t begin, int64_t end) {
+      for (int64_t h = begin; h < end; ++h) {
+        int64_t kvHead = h / (heads / kvHeads), at = h * length, o = r * q.columns + at;
+        Attention attention{q.row(r) + at, q.error ? q.rowError(r) + at : nullptr, length, {}, {}};
+        for (int64_t position : positions) {
+          attention.keys.push_back(keys.bf16(position) + kvHead * length);
+          attention.values.push_back(values.bf16(position) + kvHead * length);
+        }
+        attend(attention, &out.exact[o], &out.magnitude[o], &out.slack[o]);
+      }
+    });
+  }
+  return {};
+}
+
+} // namespace planc::reference
