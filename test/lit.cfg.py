@@ -18,6 +18,7 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(config.build_root, "cache")
 
 config.substitutions += [
     ("%source", config.source_root),
+    ("%build", config.build_root),
     ("%inputs", os.path.join(config.test_source_root, "Inputs")),
     ("%examples", os.path.join(config.source_root, "examples")),
     ("%python", config.python),

@@ -97,7 +97,6 @@ Result<Bundle> Bundle::parse(std::string name, Bytes content) {
   bundle.name = std::move(name);
   bundle.content = std::move(content);
   Status status = bundle.read();
-  bundle.content.push_back(std::byte(0)); // the NUL byte that section() promises
   if (status.ok())
     return bundle;
   Error error = status.takeError();

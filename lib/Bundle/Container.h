@@ -45,8 +45,7 @@ public:
   const std::string &path() const { return name; }
   const Manifest &manifest() const { return data; }
 
-  /// The section's bytes; empty if there is none of this name. A kernel image and a NUL byte behind
-  /// it (PTX needs one) are both inside the memory of the bundle.
+  /// The section's bytes; empty if there is none of this name. PTX has no NUL byte behind it.
   ByteView section(std::string_view name) const;
 
 private:

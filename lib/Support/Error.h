@@ -23,7 +23,8 @@ enum class ErrorKind {
   Input,       // a file or an argument's content is wrong
   Usage,       // a call or an option that makes no sense
   Weights,     // tensors are missing or have another dtype or shape
-  Environment, // no such device, a library is missing, out of memory
+  Environment, // no such device, a library is missing
+  Memory,      // the host or the device has no more of it
   Device,      // the device refused or failed a call
   DeviceLost,  // the device's context is gone
 };

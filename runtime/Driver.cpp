@@ -1,0 +1,116 @@
+//===- Driver.cpp - the CUDA driver API, found at run time -----------------===//
+//
+// dlopen, dlsym and the texts of errors.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Driver.h"
+
+#include <dlfcn.h>
+
+using namespace planc;
+using namespace planrt;
+using namespace cudaabi;
+
+Result<std::shared_ptr<const Driver>> Driver::cuda() {
+  void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return makeError(ErrorKind::Environment,
+                     "cannot load the CUDA driver: {}; without a GPU use the device \"emulator\"",
+                     ::dlerror());
+  return bind(library, "libcuda.so.1");
+}
+
+Result<std::shared_ptr<const Driver>> Driver::emulator() {
+  // The emulator that was built with this planrt comes first.
+  Dl_info self;
+  static const char here = 0;
+  std::string tried;
+  if (::dladdr(&here, &self) && self.dli_fname) {
+    std::string beside = self.dli_fname;
+    beside = beside.substr(0, beside.find_last_of('/') + 1) + "libplanemu.so";
+    if (beside.find('/') != std::string::npos)
+      if (void *library = ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL))
+        return bind(library, beside);
+    tried = beside + ", ";
+  }
+  void *library = ::dlopen("libplanemu.so", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return makeError(ErrorKind::Environment, "cannot load the emulator (tried {}libplanemu.so): {}",
+                     tried, ::dlerror());
+  return bind(library, "libplanemu.so");
+}
+
+Result<std::shared_ptr<const Driver>> Driver::bind(void *library, const std::string &name) {
+  auto driver = std::make_shared<Driver>();
+  driver->library = library;
+  std::string missing;
+  auto find = [&](auto &function, const char *symbol) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, symbol));
+    // planrt measures no events; drivers before 12.8 have no such function.
+    if (!function && std::string_view(symbol) != "cuEventElapsedTime_v2")
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
+  };
+#define PLANRT_FIND(Name, Params) find(driver->functions.Name, #Name);
+  PLAN_CUDA_FUNCTIONS(PLANRT_FIND)
+#undef PLANRT_FIND
+  if (!missing.empty())
+    return makeError(ErrorKind::Environment, "{} is too old: it lacks {}", name, missing);
+  return std::shared_ptr<const Driver>(driver);
+}
+
+void *Driver::extension(const char *name) const { return ::dlsym(library, name); }
+
+std::string Driver::describe(CUresult result) const {
+  const char *name = nullptr, *text = nullptr;
+  functions.cuGetErrorName(result, &name);
+  functions.cuGetErrorString(result, &text);
+  if (!name)
+    return fmt::format("error {}", int(result));
+  return text && *text ? fmt::format("{} ({})", name, text) : name;
+}
+
+bool Driver::losesContext(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_ECC_UNCORRECTABLE:
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+  case CUDA_ERROR_LAUNCH_TIMEOUT:
+  case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+  case CUDA_ERROR_ASSERT:
+  case CUDA_ERROR_HARDWARE_STACK_ERROR:
+  case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+  case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+  case CUDA_ERROR_INVALID_PC:
+  case CUDA_ERROR_LAUNCH_FAILED:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Error Driver::error(CUresult result, const std::string &what) const {
+  ErrorKind kind = ErrorKind::Device;
+  switch (result) {
+  case CUDA_ERROR_OUT_OF_MEMORY:
+    kind = ErrorKind::Memory;
+    break;
+  case CUDA_ERROR_NO_DEVICE:
+  case CUDA_ERROR_INVALID_DEVICE:
+  case CUDA_ERROR_DEVICE_UNAVAILABLE:
+  case CUDA_ERROR_STUB_LIBRARY:
+  case CUDA_ERROR_OPERATING_SYSTEM:
+  case CUDA_ERROR_SYSTEM_NOT_READY:
+  case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+  case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+  case CUDA_ERROR_JIT_COMPILATION_DISABLED:
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    kind = ErrorKind::Environment;
+    break;
+  default:
+    if (losesContext(result))
+      kind = ErrorKind::DeviceLost;
+  }
+  return makeError(kind, "{}: {}", what, describe(result));
+}

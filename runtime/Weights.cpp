@@ -1,0 +1,140 @@
+//===- Weights.cpp - a bundle's weights on a device ------------------------===//
+//
+// Binding a checkpoint: look everything up, refuse or allocate, then upload tensor by tensor
+// through one pinned buffer. After that no page of a file is needed.
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Weights.h"
+
+#include "lib/Bundle/Checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace planc;
+using namespace planrt;
+using namespace cudaabi;
+
+/// Pinned memory for the upload: large enough to hide the calls, small enough not to matter.
+static constexpr uint64_t stagingBytes = uint64_t(16) << 20;
+
+Weights::Weights(BundlePtr bundle, DevicePtr device)
+    : owner(std::move(bundle)), home(std::move(device)) {
+  for (const bundle::Weight &weight : owner->manifest().weights) {
+    operands[weight.name].weight = &weight;
+    (weight.host ? onHost : onDevice) += weight.bytes + weight.scale_bytes;
+  }
+}
+
+CUdeviceptr Weights::address(const std::string &name, bool scales) const {
+  const Operand &operand = operands.find(name)->second;
+  return scales ? operand.scales : operand.data;
+}
+
+Status Weights::read(const std::string &name, bool scales, uint64_t offset,
+                     std::span<std::byte> out) const {
+  auto at = operands.find(name);
+  if (at == operands.end())
+    return makeError(ErrorKind::Usage, "there is no weight \"{:.200}\"", name);
+  const Operand &operand = at->second;
+  uint64_t size = scales ? operand.weight->scale_bytes : operand.weight->bytes;
+  if (offset > size || out.size() > size - offset)
+    return makeError(ErrorKind::Usage, "weight \"{}\" has {} bytes, not {} at offset {}", name,
+                     size, out.size(), offset);
+  if (operand.host) {
+    // Copy run by run: random content repeats.
+    const Bytes &host = *operand.host;
+    for (uint64_t done = 0; done < out.size();) {
+      uint64_t from = (offset + done) % host.size();
+      uint64_t count = std::min<uint64_t>(out.size() - done, host.size() - from);
+      std::memcpy(out.data() + done, host.data() + from, count);
+      done += count;
+    }
+    return {};
+  }
+  if (Status status = home->alive(); !status.ok())
+    return status;
+  Device::Scope scope(*home);
+  CUdeviceptr from = (scales ? operand.scales : operand.data) + offset;
+  return home->check(home->driver()->cuMemcpyDtoH_v2(out.data(), from, out.size()),
+                     fmt::format("cannot read weight \"{}\"", name));
+}
+
+//===----------------------------------------------------------------------===//
+// From a checkpoint
+//===----------------------------------------------------------------------===//
+
+/// Takes what placeWeights reads: to the device through pinned memory, or into the host's copy.
+class Weights::Uploader : public bundle::OperandSink {
+public:
+  Uploader(Weights &weights, PinnedMemory &staging) : weights(weights), pinned(staging) {}
+
+  std::span<std::byte> staging() override { return pinned.bytes(); }
+
+  Status put(const bundle::Weight &weight, bool scales, uint64_t offset, uint64_t bytes) override {
+    if (weight.host) {
+      std::memcpy(hosts.at(weight.name)->data() + offset, pinned.bytes().data(), bytes);
+      return {};
+    }
+    const Device &device = *weights.home;
+    CUdeviceptr to = weights.address(weight.name, scales) + offset;
+    return device.check(device.driver()->cuMemcpyHtoD_v2(to, pinned.bytes().data(), bytes),
+                        fmt::format("cannot upload weight \"{}\"", weight.name));
+  }
+
+  std::map<std::string, std::shared_ptr<Bytes>, std::less<>> hosts;
+
+private:
+  Weights &weights;
+  PinnedMemory &pinned;
+};
+
+Status Weights::allocate() {
+  for (auto &[name, operand] : operands) {
+    if (operand.weight->host)
+      continue;
+    for (bool scales : {false, true}) {
+      uint64_t bytes = scales ? operand.weight->scale_bytes : operand.weight->bytes;
+      Result<DeviceMemory> allocated =
+          DeviceMemory::create(home, bytes, fmt::format("weight \"{}\"", name));
+      if (!allocated.ok())
+        return allocated.takeError();
+      (scales ? operand.scales : operand.data) = allocated->address();
+      memory.push_back(std::move(*allocated));
+    }
+  }
+  return {};
+}
+
+Status Weights::upload(const std::string &path) {
+  const bundle::Manifest &manifest = owner->manifest();
+  Result<bundle::Checkpoint> checkpoint = bundle::Checkpoint::open(path);
+  if (!checkpoint.ok())
+    return checkpoint.takeError();
+  Result<size_t> unread = bundle::checkCheckpoint(manifest, *checkpoint);
+  if (!unread.ok())
+    return unread.takeError();
+  unreadTensors = *unread;
+  if (Status status = allocate(); !status.ok())
+    return status;
+
+  Result<PinnedMemory> staging = PinnedMemory::create(home, stagingBytes, "uploading weights");
+  if (!staging.ok())
+    return staging.takeError();
+  Device::Scope scope(*home);
+  Uploader uploader(*this, *staging);
+  for (auto &[name, operand] : operands)
+    if (operand.weight->host) {
+      auto host = std::make_shared<Bytes>(operand.weight->bytes);
+      uploader.hosts[name] = host;
+      operand.host = host;
+    }
+  return bundle::placeWeights(manifest, *checkpoint, uploader);
+}
+
+Result<WeightsPtr> Weights::open(BundlePtr bundle, DevicePtr device, const std::string &path) {
+  std::shared_ptr<Weights> weights(new Weights(std::move(bundle), std::move(device)));
+  if (Status status = weights->upload(path); !status.ok())
+    return status.takeError();
+  return WeightsPtr(weights);
+}

@@ -1,0 +1,168 @@
+//===- SampleModel.cpp - the sample bundle with a checkpoint and an oracle --===//
+//
+// See SampleModel.h.
+//
+//===----------------------------------------------------------------------===//
+#include "test/runtime/SampleModel.h"
+
+#include "test/unit/Check.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace planc;
+
+const char *sample::deviceName() {
+  const char *name = std::getenv("PLANRT_TEST_DEVICE");
+  return name ? name : "emulator";
+}
+
+float sample::widen(uint16_t half) {
+  uint32_t word = uint32_t(half) << 16;
+  float value;
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+
+uint16_t sample::narrow(float value) {
+  uint32_t word;
+  std::memcpy(&word, &value, 4);
+  return uint16_t((word + 0x7fff + (word >> 16 & 1)) >> 16);
+}
+
+/// Values of some variety that bf16 holds exactly.
+static float embedding(int token, int i) { return float((token * 37 + i * 11) % 64 - 32) / 16; }
+static float factor(int i) { return float(i % 8 - 3) / 4; }
+
+static std::string bf16(size_t count, float (*value)(size_t)) {
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t half = sample::narrow(value(i));
+    bytes.append(reinterpret_cast<const char *>(&half), 2);
+  }
+  return bytes;
+}
+
+sample::Tensors sample::tensors() {
+  Tensors result;
+  result["m.embed.weight"] = {
+      "BF16", {64, 64}, bf16(4096, [](size_t i) { return embedding(int(i / 64), int(i % 64)); })};
+  result["m.layers.0.w"] = {"BF16", {64}, bf16(64, [](size_t i) { return factor(int(i)); })};
+  for (int e = 0; e < 2; ++e)
+    for (int up = 0; up < 2; ++up) {
+      std::string name = fmt::format("m.layers.0.experts.{}.{}.weight", e, up ? "up" : "gate");
+      result[name] = {"F8_E4M3", {128, 128}, std::string(16384, char('a' + 2 * e + up))};
+      result[name + "_scale_inv"] = {"BF16", {1, 1}, bf16(1, [](size_t) { return 0.5f; })};
+    }
+  result["m.vision.unused"] = {"F32", {1}, "abcd"};
+  return result;
+}
+
+std::string sample::writeTensors(const std::string &path, const Tensors &tensors) {
+  Json header = Json::object();
+  std::string data;
+  for (const auto &[name, tensor] : tensors) {
+    header[name] = {{"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {data.size(), data.size() + tensor.bytes.size()}}};
+    data += tensor.bytes;
+  }
+  std::string text = header.dump(), content(8, '\0');
+  for (int i = 0; i < 8; ++i)
+    content[size_t(i)] = char(text.size() >> 8 * i);
+  if (Status status = writeFile(path, asBytes(content + text + data)); !status.ok())
+    check::fail(__FILE__, __LINE__, status.error().text());
+  return path;
+}
+
+std::string sample::writeBundleFile(uint32_t rows) {
+  std::string path = (check::folder() / fmt::format("sample{}.bundle", rows)).string();
+  std::string text = ptx();
+  if (Status status = bundle::writeBundle(path, manifest(text, rows), sections(text)); !status.ok())
+    check::fail(__FILE__, __LINE__, status.error().text());
+  return path;
+}
+
+const std::string &sample::checkpoint() {
+  static const std::string path =
+      writeTensors((check::folder() / "sample.safetensors").string(), tensors());
+  return path;
+}
+
+std::vector<float> sample::Oracle::step(int32_t token) {
+  for (int i = 0; i < 64; ++i)
+    state[size_t(i)] = std::fma(embedding(token, i), factor(i), state[size_t(i)]);
+  entries.push_back(widen(narrow(state[0] + float(entries.size()))));
+  float sum = 0;
+  for (float entry : entries)
+    sum += entry;
+  std::vector<float> logits;
+  for (float value : state)
+    logits.push_back(widen(narrow(value + sum)));
+  return logits;
+}
+
+int32_t sample::Oracle::argmax(const std::vector<float> &logits) {
+  return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+//===----------------------------------------------------------------------===//
+// Handles
+//===----------------------------------------------------------------------===//
+
+bool sample::Handles::take(planrt_status result, planrt_error *error) {
+  status = result;
+  message = error ? planrt_error_message(error) : "";
+  planrt_error_free(error);
+  return result == PLANRT_OK;
+}
+
+sample::Handles::Handles(const std::string &bundlePath) {
+  planrt_error *error = nullptr;
+  take(planrt_bundle_open(bundlePath.c_str(), &bundle, &error), error);
+}
+
+bool sample::Handles::open(planrt_session_options *sessionOptions,
+                           planrt_step_options *stepOptions) {
+  planrt_error *error = nullptr;
+  if (!bundle)
+    return false;
+  if (!device && !take(planrt_device_open(deviceName(), nullptr, &device, &error), error))
+    return false;
+  if (!weights &&
+      !take(planrt_weights_open(bundle, device, checkpoint().c_str(), &weights, &error), error))
+    return false;
+  planrt_session_options options;
+  planrt_session_options_init(&options);
+  options.sequences = 2;
+  if (!session && !take(planrt_session_open(weights, sessionOptions ? sessionOptions : &options,
+                                            &session, &error),
+                        error))
+    return false;
+  return step || take(planrt_step_open(session, nullptr, stepOptions, &step, &error), error);
+}
+
+planrt_status sample::Handles::run(std::vector<uint32_t> sequences, std::vector<int32_t> tokens) {
+  planrt_error *error = nullptr;
+  next.assign(sequences.size(), -1);
+  take(planrt_step_run(step, uint32_t(sequences.size()), sequences.data(), tokens.data(),
+                       next.data(), &error),
+       error);
+  return status;
+}
+
+std::vector<float> sample::Handles::logits(uint32_t row) {
+  std::vector<float> out(64);
+  planrt_error *error = nullptr;
+  take(planrt_step_logits(step, row, out.data(), out.size(), &error), error);
+  return out;
+}
+
+sample::Handles::~Handles() {
+  // In the order in which they were made, the opposite of the usual one: any order is allowed.
+  planrt_bundle_free(bundle);
+  planrt_device_free(device);
+  planrt_weights_free(weights);
+  planrt_session_free(session);
+  planrt_step_free(step);
+}
