@@ -1,0 +1,249 @@
+//===- Inputs.cpp - data for a kernel that says nothing about itself -------===//
+
+#include "Inputs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+using namespace mlir;
+
+namespace kerneltest {
+
+namespace {
+/// Makes the inputs of one kernel.
+class Generator {
+public:
+  Generator(uint64_t seed, InputClass inputClass, int64_t kvBlock)
+      : random(seed), seed(seed), inputClass(inputClass), kvBlock(kvBlock) {}
+
+  Input make(BlockArgument argument);
+
+private:
+  Input edge(BlockArgument argument, RankedTensorType type);
+  Input weight(BlockArgument argument, plan::WeightType type);
+  Input state(BlockArgument argument, plan::StateType type);
+
+  std::vector<float> values(int64_t count);
+  std::vector<int64_t> shuffled(int64_t count);
+  float normal() { return gaussian(random); }
+  float uniform(float low, float high) {
+    return low + (high - low) * float(random() >> 11) * 0x1p-53f;
+  }
+
+  std::mt19937_64 random;
+  std::normal_distribution<float> gaussian;
+  uint64_t seed;
+  InputClass inputClass;
+  int64_t kvBlock;
+};
+} // namespace
+
+/// Nearest, ties to even; the values made here are finite.
+static uint16_t toBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+static float roundBf16(float value) { return std::bit_cast<float>(uint32_t(toBf16(value)) << 16); }
+
+template <class To, class From> static Input pack(const std::vector<From> &values) {
+  Input input;
+  input.data.resize(values.size() * sizeof(To));
+  auto *out = reinterpret_cast<To *>(input.data.data());
+  for (size_t i = 0; i < values.size(); ++i)
+    out[i] = To(values[i]);
+  return input;
+}
+
+static Input packFloats(const std::vector<float> &values, bool bf16) {
+  if (!bf16)
+    return pack<float>(values);
+  std::vector<uint16_t> codes(values.size());
+  std::transform(values.begin(), values.end(), codes.begin(), toBf16);
+  return pack<uint16_t>(codes);
+}
+
+/// Large arrays repeat a prefix, of an odd length so that no two rows are the same.
+template <class T, class Make> static std::vector<T> repeated(int64_t count, Make make) {
+  constexpr int64_t kPeriod = (1 << 19) + 21;
+  std::vector<T> values(count);
+  for (int64_t i = 0; i < std::min(count, kPeriod); ++i)
+    values[i] = make();
+  for (int64_t i = kPeriod; i < count; i += kPeriod)
+    std::memcpy(&values[i], values.data(), std::min(kPeriod, count - i) * sizeof(T));
+  return values;
+}
+
+std::vector<float> Generator::values(int64_t count) {
+  float equal = roundBf16(uniform(0.5f, 2));
+  return repeated<float>(count, [&]() -> float {
+    switch (inputClass) {
+    case InputClass::Gaussian:
+      return normal();
+    case InputClass::Outliers:
+      return random() % 64 ? normal() : 50 * normal();
+    case InputClass::Zeros:
+      return 0;
+    case InputClass::Equal:
+      return equal;
+    }
+    return 0;
+  });
+}
+
+std::vector<int64_t> Generator::shuffled(int64_t count) {
+  std::vector<int64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+static int64_t product(ArrayRef<int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
+}
+
+/// Each head of q and k has length 1, as an l2_norm leaves it; else the state would run away.
+static void normaliseKeys(std::vector<float> &qkv, int64_t columns, plan::GdnRecurrenceOp op) {
+  ArrayRef<plan::DimAttr> dims = cast<plan::StateType>(op.getState().getType()).getDims();
+  int64_t heads = *dims[0].getConstant(), keyDim = *dims[1].getConstant();
+  int64_t keys = columns - heads * *dims[2].getConstant();
+  for (size_t row = 0; row < qkv.size(); row += columns)
+    for (int64_t begin = 0; begin < keys; begin += keyDim) {
+      float *head = &qkv[row + begin];
+      float sum = 1e-6f;
+      for (int64_t i = 0; i < keyDim; ++i)
+        sum += head[i] * head[i];
+      for (int64_t i = 0; i < keyDim; ++i)
+        head[i] /= std::sqrt(sum);
+    }
+}
+
+Input Generator::edge(BlockArgument argument, RankedTensorType type) {
+  int64_t rows = type.getDimSize(0), count = type.getNumElements(), columns = count / rows;
+  OpOperand &use = *argument.use_begin();
+  Operation *user = use.getOwner();
+  auto is = [&](Value operand) { return operand == argument; };
+
+  if (auto op = dyn_cast<plan::RopeOp>(user); op && is(op.getPositions())) {
+    std::vector<int64_t> positions;
+    for (int64_t i = 0; i < count; ++i)
+      positions.push_back(i % 3 == 1 ? 262143 - random() % 1000 : random() % 5000);
+    return pack<int32_t>(positions);
+  }
+  if (auto op = dyn_cast<plan::KvWriteOp>(user); op && is(op.getSlotMapping())) {
+    std::vector<int64_t> slots = shuffled((2 * rows + 2) * kvBlock);
+    slots.resize(rows);
+    if (rows > 1 || seed % 5 == 0)
+      slots[rows / 2] = -1;
+    return pack<int64_t>(slots);
+  }
+  if (auto op = dyn_cast<plan::PagedAttentionOp>(user)) {
+    if (is(op.getBlockTables()))
+      return pack<int32_t>(shuffled(count));
+    if (is(op.getSeqLens())) {
+      int64_t most = cast<RankedTensorType>(op.getBlockTables().getType()).getDimSize(1) * kvBlock;
+      std::vector<int64_t> lengths;
+      for (int64_t r = 0; r < rows; ++r)
+        lengths.push_back(r == 1   ? 0
+                          : r == 2 ? most
+                                   : random() % (most / kvBlock) * kvBlock + 1 +
+                                         random() % (kvBlock - 1));
+      return pack<int32_t>(lengths);
+    }
+  }
+  if (isa<plan::Conv1dUpdateOp, plan::GdnRecurrenceOp>(user) && type.getRank() == 1) {
+    // Reads slot 2r, writes slot 2r + 1; one row is padding, one starts a sequence.
+    bool writes = user->getOperand(use.getOperandNumber() - 1).getType() == type;
+    std::vector<int64_t> slots;
+    for (int64_t r = 0; r < rows; ++r)
+      slots.push_back(2 * r + writes);
+    if (rows > 1)
+      slots[rows - 1] = -1;
+    if ((rows > 2 || seed % 5 == 0) && !writes)
+      slots[0] = -1;
+    return pack<int32_t>(slots);
+  }
+  if (auto op = dyn_cast<plan::PlanContraction>(user); op && op.getExpertIds() == argument) {
+    int64_t experts = *plan::knownDim(op.getMatrix().getType(), 0);
+    std::vector<int64_t> ids;
+    for (int64_t r = 0; r < rows; ++r) {
+      std::vector<int64_t> order = shuffled(experts);
+      ids.insert(ids.end(), order.begin(), order.begin() + columns);
+    }
+    return pack<int32_t>(ids);
+  }
+
+  std::vector<float> data = values(count);
+  if (isa<plan::TopKOp>(user)) // multiples of 1/4: many are equal
+    for (float &logit : data)
+      logit = std::round(logit * 8) / 4;
+  if (auto op = dyn_cast<plan::GdnRecurrenceOp>(user)) {
+    if (is(op.getQkv()))
+      normaliseKeys(data, columns, op);
+    else // decay and beta
+      for (float &factor : data)
+        factor = random() % 8 ? uniform(0.1f, 1) : 1;
+  }
+  return packFloats(data, type.getElementType().isBF16());
+}
+
+Input Generator::weight(BlockArgument argument, plan::WeightType type) {
+  llvm::SmallVector<int64_t> shape = type.getShape();
+  int64_t count = product(shape);
+  if (type.getFormat() == plan::Format::FP8Block128x128) {
+    // Sign, and a magnitude of mostly middle exponents; 0x7F would be NaN.
+    Input input = pack<uint8_t>(repeated<uint8_t>(count, [&]() -> uint8_t {
+      int64_t magnitude = int64_t(std::fabs(normal()) * 20) + 44;
+      return uint8_t(std::min<int64_t>(magnitude, 0x7E) | (random() & 0x80));
+    }));
+    float spread = 1 / (4 * std::sqrt(float(shape.back())));
+    for (int64_t i = 0; i < count / (128 * 128); ++i)
+      input.scales.push_back(roundBf16(spread * uniform(0.5f, 2)));
+    return input;
+  }
+  Operation *user = *argument.user_begin();
+  auto gates = dyn_cast<plan::GdnGatesOp>(user);
+  float spread = shape.size() == 1 ? 0.2f : 1 / std::sqrt(float(shape.back()));
+  bool rate = gates && gates.getALog() == argument;
+  return packFloats(
+      repeated<float>(count, [&] { return rate ? uniform(0, 2.8f) : spread * normal(); }),
+      type.getFormat() == plan::Format::BF16);
+}
+
+Input Generator::state(BlockArgument argument, plan::StateType type) {
+  int64_t rows = cast<plan::KernelOp>(argument.getOwner()->getParentOp()).getRows();
+  int64_t entries = 2 * rows + 2;
+  if (type.getKind() == plan::StateKind::Paged) {
+    entries *= kvBlock;
+    for (Operation *user : argument.getUsers())
+      if (auto op = dyn_cast<plan::PagedAttentionOp>(user))
+        entries = std::max(entries,
+                           cast<RankedTensorType>(op.getBlockTables().getType()).getNumElements() *
+                               kvBlock);
+  }
+  std::vector<float> data = repeated<float>(entries * product(type.getShape()),
+                                            [&] { return roundBf16(0.5f * normal()); });
+  return packFloats(data, type.getFormat() == plan::Format::BF16);
+}
+
+Input Generator::make(BlockArgument argument) {
+  Type type = argument.getType();
+  if (auto weightType = dyn_cast<plan::WeightType>(type))
+    return weight(argument, weightType);
+  if (auto stateType = dyn_cast<plan::StateType>(type))
+    return state(argument, stateType);
+  return edge(argument, cast<RankedTensorType>(type));
+}
+
+std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,
+                              int64_t kvBlock) {
+  Generator generator(seed, inputClass, kvBlock);
+  std::vector<Input> inputs;
+  for (BlockArgument argument : kernel.getBody().front().getArguments())
+    inputs.push_back(generator.make(argument));
+  return inputs;
+}
+
+} // namespace kerneltest
