@@ -286,18 +286,21 @@ void KernelBuilder::ifElse(Value condition, Body then, Body otherwise) {
 }
 
 Values KernelBuilder::ifValues(Value condition, Producer then, Producer otherwise) {
-  // The result types are known once the first arm is built: it is built apart and moved in.
-  Block thenBlock, elseBlock;
-  auto build = [&](Block &block, Producer producer) {
+  // The result types are known once the arms are built: they are built in a draft and moved.
+  auto draft = scf::IfOp::create(b, loc, TypeRange(), condition, /*addThenBlock=*/true,
+                                 /*addElseBlock=*/true);
+  auto build = [&](Block *block, Producer producer) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&block);
-    scf::YieldOp::create(b, loc, producer());
+    b.setInsertionPointToStart(block);
+    Values results = producer();
+    scf::YieldOp::create(b, loc, results);
   };
-  build(thenBlock, then);
-  build(elseBlock, otherwise);
-  auto branch = scf::IfOp::create(b, loc, thenBlock.getTerminator()->getOperandTypes(), condition,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  branch.thenBlock()->getOperations().splice(branch.thenBlock()->end(), thenBlock.getOperations());
-  branch.elseBlock()->getOperations().splice(branch.elseBlock()->end(), elseBlock.getOperations());
+  build(draft.thenBlock(), then);
+  build(draft.elseBlock(), otherwise);
+  auto branch = scf::IfOp::create(b, loc, draft.thenBlock()->getTerminator()->getOperandTypes(),
+                                  condition, /*addThenBlock=*/false, /*addElseBlock=*/false);
+  branch.getThenRegion().takeBody(draft.getThenRegion());
+  branch.getElseRegion().takeBody(draft.getElseRegion());
+  draft.erase();
   return Values(branch.getResults());
 }
