@@ -1,0 +1,55 @@
+//===- Kernel.h - a kernel and its arguments in a few lines ----------------===//
+
+#ifndef PLANC_TEST_LIB_REFERENCE_KERNEL_H
+#define PLANC_TEST_LIB_REFERENCE_KERNEL_H
+
+#include "lib/Reference/Compare.h"
+#include "lib/Reference/Formats/Scalar.h"
+
+#include <cstring>
+#include <deque>
+#include <optional>
+
+namespace planc::reference {
+
+/// A kernel's text and the memory of its arguments.
+class TestKernel {
+public:
+  /// `arguments` and `body` as between the braces of a plan.kernel.
+  TestKernel(const std::string &arguments, const std::string &body)
+      : plan(BoundPlan::parse(
+            "plan.kernel @k rows 1 compute \"memory\" numerics \"reference\" {\n^bb0(" + arguments +
+            "):\n" + body + "\n}")) {}
+
+  template <class T> TestKernel &argument(std::vector<T> values) {
+    std::vector<char> &bytes = memory.emplace_back(values.size() * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    arguments.push_back({bytes.data(), bytes.size()});
+    return *this;
+  }
+  TestKernel &bf16(const std::vector<double> &values) {
+    std::vector<uint16_t> codes;
+    for (double value : values)
+      codes.push_back(bf16FromDouble(value));
+    return argument(codes);
+  }
+  TestKernel &f32(const std::vector<double> &values) {
+    return argument(std::vector<float>(values.begin(), values.end()));
+  }
+  TestKernel &i32(const std::vector<int32_t> &values) { return argument(values); }
+  TestKernel &i64(const std::vector<int64_t> &values) { return argument(values); }
+
+  Result<Evaluation> run(std::span<const Argument> observed = {}, Options options = {}) {
+    if (!plan.ok())
+      return plan.takeError();
+    return evaluate(plan->kernel("k"), arguments, options, observed);
+  }
+
+  Result<BoundPlan> plan;
+  std::vector<Argument> arguments;
+  std::deque<std::vector<char>> memory;
+};
+
+} // namespace planc::reference
+
+#endif // PLANC_TEST_LIB_REFERENCE_KERNEL_H
