@@ -129,4 +129,21 @@ def Plan_PartAttr : Plan_Attr<"Part", "part"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Plan_BufferAttr : Plan_Attr<"Buffer", "buffer"> {
+  let summary = "Where a stored edge lies in the workspace";
+  let description = [{
+    Byte offsets from the start of the workspace: `offset` where edges that never live together share bytes,
+    `unshared` where every edge has its own. The value lives from group `first`, which stores it, through group
+    `last`. `written` and `read` say who does it: the device or the host.
+
+    Example: `#plan.buffer<edge = "l0.gdn.y", bytes = 4096, offset = 0, unshared = 28672, first = 8, last = 14>`
+  }];
+  let parameters = (ins
+    StringRefParameter<"edge id">:$edge, "int64_t":$bytes, "int64_t":$offset, "int64_t":$unshared,
+    "int64_t":$first, "int64_t":$last,
+    DefaultValuedParameter<"Where", "Where::Device">:$written,
+    DefaultValuedParameter<"Where", "Where::Device">:$read);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // PLAN_ATTRS

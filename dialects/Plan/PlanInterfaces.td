@@ -17,6 +17,8 @@ def Plan_NodeInterface : OpInterface<"PlanNode"> {
                     [{ return $_op->template getAttrOfType<::plan::StepsAttr>("steps"); }]>,
     InterfaceMethod<"The plan's word for this op, e.g. `linear:qkvz`.", "std::string", "getPlanWord", (ins), "",
                     [{ return $_op->getName().stripDialect().str(); }]>,
+    InterfaceMethod<"Words of the steps that the node must have, in order, separated by blanks.", "::llvm::StringRef",
+                    "getStepWords">,
     InterfaceMethod<"How many leading operands are edges from other nodes.", "unsigned", "getNumEdges">,
     InterfaceMethod<[{State accesses: operand number and what is done to it.}],
                     "::llvm::SmallVector<std::pair<unsigned, ::plan::Access>>", "getAccesses", (ins), "",

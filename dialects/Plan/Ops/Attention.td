@@ -7,6 +7,7 @@ include "dialects/Plan/Ops/Node.td"
 
 def Plan_SplitOp : Plan_Node<"split", (ins Plan_Edge:$x), (ins Plan_DimAttr:$head_dim),
                              (outs Plan_Edge:$first, Plan_Edge:$second), 1> {
+  let stepWords = "move";
   let summary = "Take apart interleaved heads";
   let description = [{
     Head `h` of `x` is `2*D` long: `first_h = x[h*2D .. +D]`, `second_h = x[h*2D + D .. +D]`. A copy.
@@ -41,6 +42,7 @@ def Plan_RopeOp : Plan_Node<"rope", (ins Plan_Edge:$q, Plan_Edge:$k, Plan_Edge:$
 def Plan_KvWriteOp : Plan_StateNode<"kv_write",
     (ins Plan_Edge:$k, Plan_Edge:$v, Plan_Edge:$slot_mapping, Plan_StateType:$k_cache, Plan_StateType:$v_cache),
     (ins), (outs), 2, "{3, ::plan::Access::Write}, {4, ::plan::Access::Write}"> {
+  let stepWords = "cache";
   let summary = "Store a token's key and value in the paged cache";
   let description = [{
     Row `r` goes to position `slot_mapping[r]` = block * block size + offset of both caches; negative: not written.
@@ -58,6 +60,7 @@ def Plan_PagedAttentionOp : Plan_StateNode<"paged_attention",
     (ins Plan_Edge:$q, Plan_Edge:$k, Plan_Edge:$v, Plan_Edge:$block_tables, Plan_Edge:$seq_lens,
          Plan_StateType:$k_cache, Plan_StateType:$v_cache),
     (ins), (outs Plan_Edge:$result), 3, "{5, ::plan::Access::Read}, {6, ::plan::Access::Read}"> {
+  let stepWords = "cache scores softmax accumulate";
   let summary = "Attention over the cached keys and values of a sequence";
   let description = [{
     Query head `h` uses kv head `h / (Hq/Hkv)`; for positions `j < seq_lens[r]`, at block `block_tables[r, j/B]`,

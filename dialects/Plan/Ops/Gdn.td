@@ -24,6 +24,7 @@ def Plan_GdnGatesOp : Plan_Node<"gdn_gates", (ins Plan_Edge:$ba, Plan_WeightType
 def Plan_Conv1dUpdateOp : Plan_StateNode<"conv1d_update",
     (ins Plan_Edge:$x, Plan_Edge:$slots_in, Plan_Edge:$slots_out, Plan_WeightType:$weight, Plan_StateType:$window),
     (ins), (outs Plan_Edge:$result), 1, "{4, ::plan::Access::Update}"> {
+  let stepWords = "state compute";
   let summary = "Causal convolution over the last inputs of each channel";
   let description = [{
     Channel `c < C` (C = result row length; `x` may be wider): the window of slot `slots_in[r]` shifts left and takes
@@ -41,6 +42,7 @@ def Plan_Conv1dUpdateOp : Plan_StateNode<"conv1d_update",
 
 def Plan_StateSnapshotOp : Plan_StateNode<"state_snapshot", (ins Plan_Edge:$after, Plan_StateType:$window),
                                           (ins), (outs), 1, "{1, ::plan::Access::Snapshot}"> {
+  let stepWords = "state";
   let summary = "Keep the window after every row but the last";
   let description = [{
     For rows `t < n-1` of one sequence the window after row `t` goes to checkpoint slot `t`; nothing at one row.
@@ -72,6 +74,7 @@ def Plan_GdnRecurrenceOp : Plan_StateNode<"gdn_recurrence",
     (ins Plan_Edge:$qkv, Plan_Edge:$decay, Plan_Edge:$beta, Plan_Edge:$slots_in, Plan_Edge:$slots_out,
          Plan_StateType:$state),
     (ins), (outs Plan_Edge:$result), 3, "{5, ::plan::Access::Update}"> {
+  let stepWords = "state compute";
   let summary = "One step of the gated delta rule";
   let description = [{
     State `S` is `[Vh][Kd][Vd]`; `qkv = [q Kh*Kd | k Kh*Kd | v Vh*Vd]`; value head `h` reads key head `h / (Vh/Kh)`.

@@ -6,6 +6,7 @@
 include "dialects/Plan/Ops/Node.td"
 
 def Plan_EmbedOp : Plan_Node<"embed", (ins Plan_Edge:$ids, Plan_WeightType:$table), (ins), (outs Plan_Edge:$result), 0> {
+  let stepWords = "gather";
   let summary = "Fetch the rows of the token ids";
   let description = [{
     `result[r] = table[ids[r]]`, copied bit by bit.
@@ -19,6 +20,7 @@ def Plan_EmbedOp : Plan_Node<"embed", (ins Plan_Edge:$ids, Plan_WeightType:$tabl
 }
 
 def Plan_ArgmaxOp : Plan_Node<"argmax", (ins Plan_Edge:$logits), (ins), (outs Plan_Edge:$token), 1> {
+  let stepWords = "compare";
   let summary = "The token with the largest logit";
   let description = [{
     The lowest index of the maximum; NaN orders below every number, and all NaN gives 0.

@@ -9,6 +9,7 @@ class Plan_LinearNode<string mnemonic, dag params = (ins)> : Plan_Node<mnemonic,
     (ins Plan_Edge:$x, Plan_WeightType:$weight), params, (outs Plan_Edge:$result), 1, [Plan_ContractionInterface]>;
 
 def Plan_LinearOp : Plan_LinearNode<"linear", (ins StrAttr:$role)> {
+  let stepWords = "act weight mma accumulate scale";
   let summary = "A projection";
   let description = [{
     `result[r, j] = store(sum_b S[j/128, b] * sum_{k in block b} x[r, k] * w[j, k])` for weights with block scales,
@@ -29,6 +30,7 @@ def Plan_LinearOp : Plan_LinearNode<"linear", (ins StrAttr:$role)> {
 }
 
 def Plan_RouterOp : Plan_LinearNode<"router"> {
+  let stepWords = "act weight mma accumulate scale";
   let summary = "Logits of the experts";
   let description = [{
     The formula of `plan.linear`.
@@ -43,6 +45,7 @@ def Plan_RouterOp : Plan_LinearNode<"router"> {
 }
 
 def Plan_LmHeadOp : Plan_LinearNode<"lm_head"> {
+  let stepWords = "act weight mma accumulate scale";
   let summary = "Logits of the vocabulary";
   let description = [{
     The formula of `plan.linear`.

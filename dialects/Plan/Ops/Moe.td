@@ -6,6 +6,7 @@
 include "dialects/Plan/Ops/Node.td"
 
 def Plan_TopKOp : Plan_Node<"top_k", (ins Plan_Edge:$logits), (ins), (outs Plan_Edge:$weights, Plan_Edge:$ids), 1> {
+  let stepWords = "score";
   let summary = "Choose experts and their weights";
   let description = [{
     Experts by (logit descending, id ascending), the first `T` taken, slot = rank; NaN orders below every number.
@@ -25,6 +26,7 @@ class Plan_ExpertNode<string mnemonic> : Plan_Node<mnemonic,
     [Plan_ContractionInterface]>;
 
 def Plan_ExpertGateUpOp : Plan_ExpertNode<"expert_gate_up"> {
+  let stepWords = "gather act weight mma accumulate scale";
   let summary = "Gate and up projection of the chosen experts";
   let description = [{
     Row `r*T + s` of the result is the projection (formula of `plan.linear`) of `x[r]` by the matrix of expert
@@ -41,6 +43,7 @@ def Plan_ExpertGateUpOp : Plan_ExpertNode<"expert_gate_up"> {
 }
 
 def Plan_ExpertDownOp : Plan_ExpertNode<"expert_down"> {
+  let stepWords = "act weight mma accumulate scale";
   let summary = "Down projection of the chosen experts";
   let description = [{
     Row `r*T + s` of the result is the projection of row `r*T + s` of `x` by the matrix of expert `ids[r, s]`. Routing
@@ -58,6 +61,7 @@ def Plan_ExpertDownOp : Plan_ExpertNode<"expert_down"> {
 
 def Plan_BlendOp : Plan_Node<"blend", (ins Plan_Edge:$experts, Plan_Edge:$weights, Plan_Edge:$shared, Plan_Edge:$gate),
                              (ins), (outs Plan_Edge:$result), 4> {
+  let stepWords = "scatter combine";
   let summary = "Weighted sum of the expert rows and the gated shared expert";
   let description = [{
     `result[r, j] = store(sum_{s=0}^{T-1} weights[r, s] * experts[r*T + s, j] + sigmoid(gate[r]) * shared[r, j])`,

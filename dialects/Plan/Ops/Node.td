@@ -23,7 +23,10 @@ class Plan_Node<string mnemonic, dag values, dag params, dag outs, int numEdges,
     functional-type(operands, results)
   }];
   let hasVerifier = 1;
-  code nodeDeclarations = "unsigned getNumEdges() { return " # numEdges # "; }\n";
+  /// The steps of the op, in order.
+  string stepWords = "compute";
+  code nodeDeclarations = "unsigned getNumEdges() { return " # numEdges # "; }\n" #
+      "::llvm::StringRef getStepWords() { return \"" # stepWords # "\"; }\n";
   let extraClassDeclaration = nodeDeclarations;
 }
 
