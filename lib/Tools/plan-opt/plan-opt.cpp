@@ -4,11 +4,15 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "passes/Passes.h"
+#include "passes/Pipeline.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   registry.insert<plan::PlanDialect>();
   mlir::registerAllPasses();
+  planc::registerPlanPasses();
+  planc::registerPlanPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "plan-opt\n", registry));
 }
