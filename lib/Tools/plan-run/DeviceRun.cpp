@@ -1,0 +1,259 @@
+//===- DeviceRun.cpp - a run on a GPU or the emulator -----------------------===//
+//
+// Everything goes through planrt's C ABI, as it would in any other program.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Tools/plan-run/Compare.h"
+#include "lib/Tools/plan-run/Results.h"
+
+#include "include/planrt/planrt.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+using namespace planc;
+using namespace planrun;
+
+//===----------------------------------------------------------------------===//
+// planrt's errors and handles
+//===----------------------------------------------------------------------===//
+
+static Status statusOf(planrt_status status, planrt_error *error) {
+  if (status == PLANRT_OK)
+    return {};
+  static constexpr ErrorKind kinds[] = {
+      ErrorKind::Input,   ErrorKind::Input,       ErrorKind::Usage,
+      ErrorKind::Weights, ErrorKind::Environment, ErrorKind::Memory,
+      ErrorKind::Device,  ErrorKind::DeviceLost,  ErrorKind::Device};
+  Error result{planrt_error_message(error), kinds[status], planrt_error_file(error)};
+  planrt_error_free(error);
+  return result;
+}
+
+namespace {
+
+struct Handles {
+  planrt_bundle *bundle = nullptr;
+  planrt_device *device = nullptr;
+  planrt_weights *weights = nullptr;
+  planrt_session *session = nullptr;
+  planrt_step *step = nullptr;
+
+  Handles() = default;
+  Handles(const Handles &) = delete;
+  ~Handles() {
+    planrt_step_free(step);
+    planrt_session_free(session);
+    planrt_weights_free(weights);
+    planrt_device_free(device);
+    planrt_bundle_free(bundle);
+  }
+};
+
+class DeviceRun {
+public:
+  DeviceRun(const bundle::Bundle &bundle, const bundle::Program &program, const Options &options,
+            Results &results)
+      : bundle(bundle), program(program), options(options), results(results) {}
+
+  Status run();
+
+private:
+  Status open();
+  Status checkDumps() const;
+  Status runStep(size_t index);
+  Status runTurn(const std::vector<uint32_t> &sequences, const std::vector<int32_t> &tokens,
+                 std::vector<int32_t> &argmax);
+  Status visit(const planrt_launch &launch, bool done, size_t lists);
+  Status dumpEdge(const bundle::Buffer &buffer, size_t lists);
+
+  const bundle::Bundle &bundle;
+  const bundle::Program &program;
+  const Options &options;
+  Results &results;
+  Handles handles;
+  std::unique_ptr<Comparison> comparison;
+};
+
+} // namespace
+
+Status DeviceRun::open() {
+  planrt_error *error = nullptr;
+  planrt_status status = planrt_bundle_open(bundle.path().c_str(), &handles.bundle, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  planrt_device_options deviceOptions;
+  planrt_device_options_init(&deviceOptions);
+  deviceOptions.threads = options.threads;
+  status = planrt_device_open(options.device.c_str(), &deviceOptions, &handles.device, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  status = options.seed ? planrt_weights_random(handles.bundle, handles.device, *options.seed,
+                                                &handles.weights, &error)
+                        : planrt_weights_open(handles.bundle, handles.device,
+                                              options.weights.c_str(), &handles.weights, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  planrt_session_options sessionOptions;
+  planrt_session_options_init(&sessionOptions);
+  sessionOptions.sequences = uint32_t(options.tokens.size());
+  int64_t block = bundle.manifest().model.kv_block;
+  int64_t blocks = (int64_t(options.steps()) + block - 1) / block;
+  sessionOptions.kv_tokens = blocks * block * int64_t(options.tokens.size());
+  status = planrt_session_open(handles.weights, &sessionOptions, &handles.session, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  status = planrt_step_open(handles.session, program.name.c_str(), nullptr, &handles.step, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+
+  results.device = {{"name", options.device},
+                    {"product", planrt_device_product(handles.device)},
+                    {"sm", planrt_device_sm(handles.device)},
+                    {"image", planrt_step_image(handles.step)}};
+  planrt_memory memory = {};
+  memory.size = sizeof memory;
+  status = planrt_step_memory(handles.step, &memory, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  results.memory = {{"weights", memory.weights},     {"host_weights", memory.host_weights},
+                    {"states", memory.states},       {"kv", memory.kv},
+                    {"workspace", memory.workspace}, {"scratch", memory.scratch}};
+  if (!options.seed)
+    results.device["unread_tensors"] = planrt_weights_unread(handles.weights);
+  return {};
+}
+
+/// Only what is stored can be dumped.
+Status DeviceRun::checkDumps() const {
+  for (const std::string &edge : options.dump)
+    if (std::none_of(program.buffers.begin(), program.buffers.end(),
+                     [&](const bundle::Buffer &buffer) { return buffer.edge == edge; }))
+      return inputError("program \"{}\" stores no edge \"{:.200}\"; a fused edge exists only with "
+                        "--device reference",
+                        program.name, edge);
+  return {};
+}
+
+Status DeviceRun::dumpEdge(const bundle::Buffer &buffer, size_t lists) {
+  Bytes bytes(buffer.bytes);
+  planrt_error *error = nullptr;
+  planrt_status status = planrt_step_buffer_read(handles.step, buffer.edge.c_str(), bytes.data(),
+                                                 bytes.size(), &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  Dump &dump = results.dumps[buffer.edge];
+  dump.rows = buffer.rows / program.rows;
+  dump.dim = buffer.dim;
+  // Rows beyond the lists idle.
+  appendDump(dump, buffer.dtype, ByteView(bytes).first(bytes.size() / program.rows * lists));
+  return {};
+}
+
+Status DeviceRun::visit(const planrt_launch &launch, bool done, size_t lists) {
+  if (comparison) {
+    Status status = done ? comparison->after(launch.index) : comparison->before(launch.index);
+    if (!status.ok())
+      return status;
+  }
+  if (!done)
+    return {};
+  for (const bundle::Buffer &buffer : program.buffers)
+    if (buffer.def == launch.group &&
+        std::find(options.dump.begin(), options.dump.end(), buffer.edge) != options.dump.end())
+      if (Status status = dumpEdge(buffer, lists); !status.ok())
+        return status;
+  return {};
+}
+
+/// One launch list for up to as many sequences as the program has rows.
+Status DeviceRun::runTurn(const std::vector<uint32_t> &sequences,
+                          const std::vector<int32_t> &tokens, std::vector<int32_t> &argmax) {
+  planrt_error *error = nullptr;
+  std::vector<int32_t> next(sequences.size());
+  planrt_status status;
+  if (comparison || !options.dump.empty()) {
+    struct Visit {
+      DeviceRun *run;
+      size_t lists;
+      Status status;
+    } visitor{this, sequences.size(), {}};
+    auto call = [](void *user, const planrt_launch *launch, int done) {
+      auto *visitor = static_cast<Visit *>(user);
+      visitor->status = visitor->run->visit(*launch, done != 0, visitor->lists);
+      return int(!visitor->status.ok());
+    };
+    status = planrt_step_run_visited(handles.step, uint32_t(sequences.size()), sequences.data(),
+                                     tokens.data(), next.data(), call, &visitor, &error);
+    if (!visitor.status.ok()) {
+      planrt_error_free(error);
+      return visitor.status;
+    }
+  } else {
+    status = planrt_step_run(handles.step, uint32_t(sequences.size()), sequences.data(),
+                             tokens.data(), next.data(), &error);
+  }
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  argmax.insert(argmax.end(), next.begin(), next.end());
+  if (options.logits.empty())
+    return {};
+  size_t vocab = size_t(bundle.manifest().model.vocab);
+  for (uint32_t row = 0; row < sequences.size(); ++row) {
+    results.logits.resize(results.logits.size() + vocab);
+    status = planrt_step_logits(handles.step, row, &results.logits[results.logits.size() - vocab],
+                                vocab, &error);
+    if (status != PLANRT_OK)
+      return statusOf(status, error);
+  }
+  return {};
+}
+
+Status DeviceRun::runStep(size_t index) {
+  StepResult step;
+  step.tokens = tokensOfStep(options, results, index);
+  if (comparison)
+    comparison->beginStep(index);
+  auto start = std::chrono::steady_clock::now();
+  for (size_t first = 0; first < step.tokens.size(); first += program.rows) {
+    size_t count = std::min<size_t>(program.rows, step.tokens.size() - first);
+    std::vector<uint32_t> sequences;
+    for (size_t i = 0; i < count; ++i)
+      sequences.push_back(uint32_t(first + i));
+    auto from = step.tokens.begin() + long(first);
+    if (Status status = runTurn(sequences, {from, from + long(count)}, step.argmax); !status.ok())
+      return status;
+  }
+  std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+  step.ms = elapsed.count();
+  results.steps.push_back(std::move(step));
+  return {};
+}
+
+Status DeviceRun::run() {
+  if (Status status = checkDumps(); !status.ok())
+    return status;
+  if (Status status = open(); !status.ok())
+    return status;
+  if (options.compare) {
+    Result<std::unique_ptr<Comparison>> opened = Comparison::open(
+        bundle, program, options.threads, handles.weights, handles.session, handles.step);
+    if (!opened.ok())
+      return opened.takeError();
+    comparison = std::move(*opened);
+  }
+  for (size_t step = 0; step < options.steps(); ++step)
+    if (Status status = runStep(step); !status.ok())
+      return status;
+  if (comparison) {
+    results.compare = comparison->summary();
+    results.passed = comparison->passed();
+  }
+  return {};
+}
+
+Status planrun::runOnDevice(const bundle::Bundle &bundle, const bundle::Program &program,
+                            const Options &options, Results &results) {
+  return DeviceRun(bundle, program, options, results).run();
+}

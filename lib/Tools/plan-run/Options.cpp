@@ -1,0 +1,196 @@
+//===- Options.cpp - plan-run's command line -------------------------------===//
+//
+// `--name value` and `--name=value`; a name may be given once.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Tools/plan-run/Options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+using namespace planc;
+using namespace planrun;
+
+const char *const planrun::usage =
+    R"(usage: plan-run M.bundle --weights DIR|FILE.safetensors|random[:SEED] --tokens 5,17,3[;9,2,4]
+  --weights W        a checkpoint folder or file, or random weights
+  --tokens LISTS     token ids to feed, one list a sequence, lists separated by ';'
+  --generate N       then generate N tokens a sequence, each the argmax
+  --device D         emulator (default), cuda, cuda:N, or reference
+  --program NAME     of a bundle with several programs; default: the first
+  --logits F.npy     write the logits as float32 [steps, lists, vocabulary]
+  --dump EDGE,..     write stored edges as .npy [steps, lists, rows, dim]; needs --dump-dir
+  --dump-dir DIR     where to write them
+  --compare reference  judge every launch by the reference, on the device's own inputs
+  --threads N        of the emulator or the reference; default: one a core
+  --json             print one JSON object
+  --help, --version
+exit code: 0 ok, 1 an input is wrong or a check failed, 2 usage, 3 the environment is wrong
+)";
+
+template <class... Args> static Error usageError(fmt::format_string<Args...> text, Args &&...args) {
+  return makeError(ErrorKind::Usage, text, std::forward<Args>(args)...);
+}
+
+/// A whole number without sign that fits, or nothing.
+template <class T> static std::optional<T> number(std::string_view text) {
+  T value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  return value;
+}
+
+static std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos)
+      return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+static Status parseTokens(std::string_view text, std::vector<std::vector<int64_t>> &lists) {
+  for (std::string_view list : split(text, ';')) {
+    std::vector<int64_t> &ids = lists.emplace_back();
+    for (std::string_view id : split(list, ',')) {
+      id.remove_prefix(std::min(id.find_first_not_of(' '), id.size()));
+      std::optional<int64_t> value = number<int64_t>(id);
+      if (!value)
+        return usageError("--tokens has \"{:.40}\" where a token id is expected", id);
+      ids.push_back(*value);
+    }
+  }
+  for (size_t i = 1; i < lists.size(); ++i)
+    if (lists[i].size() != lists[0].size())
+      return inputError("--tokens has lists of {} and of {} tokens, expected equal lengths",
+                        lists[0].size(), lists[i].size());
+  return {};
+}
+
+static Status parseWeights(const std::string &text, Options &options) {
+  if (text == "random") {
+    options.seed = 0;
+  } else if (text.starts_with("random:")) {
+    options.seed = number<uint64_t>(std::string_view(text).substr(7));
+    if (!options.seed)
+      return usageError("--weights has the seed \"{:.40}\", expected a number", text.substr(7));
+  } else {
+    options.weights = text;
+  }
+  return {};
+}
+
+static Status parseDump(const std::string &text, Options &options) {
+  for (std::string_view edge : split(text, ','))
+    options.dump.emplace_back(edge);
+  if (std::find(options.dump.begin(), options.dump.end(), "") != options.dump.end())
+    return usageError("--dump names no edge");
+  return {};
+}
+
+/// Options of one number, and of one word.
+template <class T> static Status parseNumber(const char *name, std::string_view text, T &value) {
+  std::optional<T> parsed = number<T>(text);
+  if (!parsed)
+    return usageError("{} has \"{:.40}\", expected a number", name, text);
+  value = *parsed;
+  return {};
+}
+
+namespace {
+/// An option with a value.
+struct Option {
+  const char *name;
+  Status (*set)(const std::string &value, Options &options);
+};
+} // namespace
+
+template <std::string Options::*Member>
+static Status setText(const std::string &value, Options &options) {
+  options.*Member = value;
+  return {};
+}
+
+static constexpr Option valueOptions[] = {
+    {"--weights", parseWeights},
+    {"--tokens", [](const std::string &v, Options &o) { return parseTokens(v, o.tokens); }},
+    {"--generate",
+     [](const std::string &v, Options &o) { return parseNumber("--generate", v, o.generate); }},
+    {"--device", setText<&Options::device>},
+    {"--program", setText<&Options::program>},
+    {"--logits", setText<&Options::logits>},
+    {"--dump", parseDump},
+    {"--dump-dir", setText<&Options::dumpDir>},
+    {"--compare",
+     [](const std::string &v, Options &o) -> Status {
+       o.compare = v == "reference";
+       return o.compare ? Status() : usageError("--compare takes reference, not \"{:.40}\"", v);
+     }},
+    {"--threads",
+     [](const std::string &v, Options &o) { return parseNumber("--threads", v, o.threads); }},
+};
+
+/// What must be there, and what makes no sense together.
+static Status checkOptions(const Options &options) {
+  if (options.bundle.empty())
+    return usageError("no bundle is named");
+  if (options.weights.empty() && !options.seed)
+    return usageError("--weights is missing");
+  if (options.tokens.empty())
+    return usageError("--tokens is missing");
+  if (options.dump.empty() != options.dumpDir.empty())
+    return usageError("--dump and --dump-dir go together");
+  if (options.compare && options.device == "reference")
+    return usageError("--compare reference with --device reference compares it with itself");
+  return {};
+}
+
+Result<Options> planrun::parseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i];
+    if (!name.starts_with("-")) {
+      if (!options.bundle.empty())
+        return usageError("two bundles are named, \"{:.200}\" and \"{:.200}\"", options.bundle,
+                          name);
+      options.bundle = name;
+      continue;
+    }
+    std::optional<std::string> value;
+    if (size_t at = name.find('='); at != std::string::npos) {
+      value = name.substr(at + 1);
+      name.resize(at);
+    }
+    if (!seen.insert(name).second)
+      return usageError("{:.40} is given twice", name);
+    bool *flag = name == "--json"      ? &options.json
+                 : name == "--help"    ? &options.help
+                 : name == "--version" ? &options.version
+                                       : nullptr;
+    if (flag) {
+      if (value)
+        return usageError("{} takes no value", name);
+      *flag = true;
+      continue;
+    }
+    auto option = std::find_if(std::begin(valueOptions), std::end(valueOptions),
+                               [&](const Option &o) { return o.name == name; });
+    if (option == std::end(valueOptions))
+      return usageError("there is no option {:.40}", name);
+    if (!value && ++i < arguments.size())
+      value = arguments[i];
+    if (!value || value->empty())
+      return usageError("{} needs a value", name);
+    if (Status status = option->set(*value, options); !status.ok())
+      return status.takeError();
+  }
+  if (!options.help && !options.version)
+    if (Status status = checkOptions(options); !status.ok())
+      return status.takeError();
+  return options;
+}

@@ -1,0 +1,194 @@
+//===- plan-run.cpp - run a bundle ------------------------------------------===//
+//
+// Token ids in, token ids (and logits, edges, a comparison) out. Files are written last, when
+// everything has succeeded, each whole or not at all.
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Support/Npy.h"
+#include "lib/Tools/plan-run/Results.h"
+
+#include "include/planrt/planrt.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace planc;
+using namespace planrun;
+
+static void print(std::FILE *file, const std::string &text) {
+  std::fwrite(text.data(), 1, text.size(), file);
+}
+
+static int exitCode(ErrorKind kind) {
+  switch (kind) {
+  case ErrorKind::Usage:
+    return 2;
+  case ErrorKind::Environment:
+  case ErrorKind::Memory:
+    return 3;
+  default:
+    return 1;
+  }
+}
+
+static int fail(const Error &error) {
+  print(stderr, (error.where.empty() ? "plan-run: " : "") + error.text() + "\n");
+  return exitCode(error.kind);
+}
+
+/// Memory of this process, shared pages counted by their share; aliases of one page count once.
+static uint64_t proportionalBytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string line;
+  while (std::getline(rollup, line))
+    if (line.starts_with("Pss:"))
+      return std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
+  return 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Output
+//===----------------------------------------------------------------------===//
+
+/// What each sequence has generated: the argmax of its last given token, and of what followed.
+static Json generatedTokens(const Options &options, const Results &results) {
+  Json lists = Json::array();
+  for (size_t list = 0; list < options.tokens.size(); ++list) {
+    Json tokens = Json::array();
+    for (size_t step = options.tokens[list].size() - 1; step < results.steps.size(); ++step)
+      tokens.push_back(results.steps[step].argmax[list]);
+    lists.push_back(std::move(tokens));
+  }
+  return lists;
+}
+
+static Json toJson(const Options &options, const Results &results) {
+  Json json = {{"device", results.device}, {"program", results.program}};
+  Json steps = Json::array();
+  for (const StepResult &step : results.steps)
+    steps.push_back({{"tokens", step.tokens}, {"argmax", step.argmax}, {"ms", step.ms}});
+  json["steps"] = std::move(steps);
+  if (options.generate)
+    json["generated"] = generatedTokens(options, results);
+  json["memory"] = results.memory;
+  if (results.compare)
+    json["compare"] = *results.compare;
+  return json;
+}
+
+static std::string comparisonText(const Json &compare) {
+  std::string text;
+  for (const Json &edge : compare["edges"])
+    text +=
+        fmt::format("  {:<32} max abs error {:<10.3g} relative norm {:<10.3g}{}\n",
+                    edge["edge"].get<std::string>(), edge["max_abs_error"].get<double>(),
+                    edge["relative_norm"].get<double>(),
+                    edge["failures"].get<uint64_t>() ? fmt::format(" {} of {} outside their limit",
+                                                                   edge["failures"].get<uint64_t>(),
+                                                                   edge["elements"].get<uint64_t>())
+                                                     : "");
+  return text;
+}
+
+static std::string toText(const Options &options, const Results &results) {
+  std::string text;
+  for (size_t i = 0; i < results.steps.size(); ++i) {
+    const StepResult &step = results.steps[i];
+    text += fmt::format("step {}: {} -> {} ({:.1f} ms)\n", i, fmt::join(step.tokens, " "),
+                        fmt::join(step.argmax, " "), step.ms);
+  }
+  if (options.generate)
+    for (const Json &list : generatedTokens(options, results))
+      text += fmt::format("generated: {}\n", fmt::join(list.get<std::vector<int32_t>>(), ","));
+  text += "memory:";
+  for (const auto &[what, bytes] : results.memory.items())
+    text += fmt::format(" {} {}", what, bytes.get<uint64_t>());
+  text += "\n";
+  if (results.compare)
+    text += "compared with the reference, launch by launch:\n" + comparisonText(*results.compare);
+  return text;
+}
+
+static Status writeFiles(const Options &options, const Results &results, int64_t vocab) {
+  int64_t steps = int64_t(results.steps.size()), lists = int64_t(options.tokens.size());
+  if (!options.logits.empty()) {
+    const int64_t shape[] = {steps, lists, vocab};
+    if (Status status =
+            writeNpy(options.logits, "<f4", shape, std::as_bytes(std::span(results.logits)));
+        !status.ok())
+      return status;
+  }
+  if (options.dump.empty())
+    return {};
+  std::error_code error;
+  std::filesystem::create_directories(options.dumpDir, error);
+  for (const auto &[edge, dump] : results.dumps) {
+    std::string name = edge;
+    std::replace(name.begin(), name.end(), '/', '_');
+    const int64_t shape[] = {steps, lists, dump.rows, dump.dim};
+    if (Status status =
+            writeNpy(options.dumpDir + "/" + name + ".npy", dump.descr, shape, dump.data);
+        !status.ok())
+      return status;
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+static int run(const Options &options) {
+  Result<bundle::Bundle> bundle = bundle::Bundle::open(options.bundle);
+  if (!bundle.ok())
+    return fail(bundle.error());
+  Result<const bundle::Program *> program = chooseProgram(*bundle, options);
+  if (!program.ok())
+    return fail(program.error());
+  Results results;
+  results.program = (*program)->name;
+  Status status = options.device == "reference"
+                      ? runOnReference(*bundle, **program, options, results)
+                      : runOnDevice(*bundle, **program, options, results);
+  if (!status.ok())
+    return fail(status.error());
+  results.memory["pss"] = proportionalBytes();
+
+  std::string image = results.device["image"].is_string()
+                          ? fmt::format(" ({})", results.device["image"].get<std::string>())
+                          : "";
+  print(stderr, fmt::format("device {}{}, program {}\n", options.device, image, results.program));
+  if (Status written = writeFiles(options, results, bundle->manifest().model.vocab); !written.ok())
+    return fail(written.error());
+  print(stdout, options.json ? toJson(options, results).dump(2) + "\n" : toText(options, results));
+  if (results.passed)
+    return 0;
+  const Json &first = (*results.compare)["first"];
+  print(stderr, fmt::format("plan-run: error: step {}, group {} ({}), {}: {}\n",
+                            first["step"].get<size_t>(), first["group"].get<uint32_t>(),
+                            first["rule"].get<std::string>(), first["nodes"].get<std::string>(),
+                            first["text"].get<std::string>()));
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  Result<Options> options = parseOptions({argv + 1, argv + argc});
+  if (!options.ok()) {
+    int code = fail(options.error());
+    if (code == 2)
+      print(stderr, usage);
+    return code;
+  }
+  if (options->help || options->version) {
+    print(stdout, options->help ? usage : fmt::format("plan-run {}\n", planrt_version()));
+    return 0;
+  }
+  try {
+    return run(*options);
+  } catch (const std::bad_alloc &) {
+    return fail({"out of memory", ErrorKind::Memory});
+  }
+}
