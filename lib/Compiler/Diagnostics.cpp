@@ -21,7 +21,8 @@ std::string planc::locationText(Location location) {
     return text;
   }
   if (auto name = dyn_cast<NameLoc>(location))
-    return locationText(name.getChildLoc());
+    return isa<UnknownLoc>(name.getChildLoc()) ? name.getName().str()
+                                               : locationText(name.getChildLoc());
   if (auto call = dyn_cast<CallSiteLoc>(location))
     return locationText(call.getCallee());
   if (auto fused = dyn_cast<FusedLoc>(location))

@@ -11,6 +11,8 @@
 #include "dialects/Plan/PlanOps.h"
 #include "lib/Bundle/Manifest.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace planc {
 
 /// An operand and where its bytes are in a checkpoint. `node`: who reads it first.
@@ -26,6 +28,9 @@ std::vector<bundle::Param> describeParams(plan::LaunchOp launch, int64_t kvBlock
 /// Launch list, buffers and inputs of a graph. Offsets in the workspace are those that
 /// --plan-assign-memory found.
 bundle::Program describeProgram(plan::GraphOp graph);
+
+/// The node that touches each weight and state first, by their symbols.
+llvm::StringMap<plan::NodeAttr> firstUses(mlir::ModuleOp module);
 
 /// The element type of a bound edge, and of a stored format (of its data, where it has scales too).
 bundle::Dtype dtypeOf(mlir::Type elementType);

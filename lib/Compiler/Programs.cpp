@@ -4,8 +4,8 @@
 // assigned Out    a bundle::Program with the same order: one entry per group, one buffer per stored
 // edge
 //
-// A launch names its operands by where their values come from: a stored edge by the id that its
-// producing node gives it, the others by their symbol or their name.
+// A launch names its operands by where their values come from: a stored edge by its id, the others
+// by their symbol or their name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,16 @@ namespace {
 
 class ProgramBuilder {
 public:
-  explicit ProgramBuilder(plan::GraphOp graph) : graph(graph) {}
+  explicit ProgramBuilder(plan::GraphOp graph)
+      : graph(graph), places(graph->getAttrOfType<ArrayAttr>("plan.buffers").getValue()) {}
 
   planc::bundle::Program build() {
     program.name = graph.getSymName().str();
     program.mode = graph.getMode().str();
     program.rows = graph.getRows();
+    program.workspace.bytes = graph->getAttrOfType<IntegerAttr>("plan.workspace").getInt();
+    program.workspace.unshared_bytes =
+        graph->getAttrOfType<IntegerAttr>("plan.workspace_unshared").getInt();
     for (Operation &op : graph.getBody().front())
       llvm::TypeSwitch<Operation *>(&op)
           .Case<plan::StepInputOp>([&](auto input) { addInput(input); })
@@ -43,12 +47,13 @@ private:
   void addHostGroup(plan::GroupOp group);
 
   planc::bundle::Launch &beginGroup(plan::GroupInfoAttr info, ArrayRef<plan::NodeAttr> nodes);
-  void addBuffer(Value value, StringRef edge, uint32_t group, bool byHost);
-  void passOperand(planc::bundle::Launch &launch, Value operand, uint32_t group);
+  void addBuffer(Value value);
+  void passOperand(planc::bundle::Launch &launch, Value operand);
 
   plan::GraphOp graph;
+  ArrayRef<Attribute> places; // #plan.buffer of the results that are still to come
   planc::bundle::Program program;
-  DenseMap<Value, size_t> buffers; // to their index
+  DenseMap<Value, std::string> edges; // of stored values
 };
 
 } // namespace
@@ -75,26 +80,36 @@ planc::bundle::Launch &ProgramBuilder::beginGroup(plan::GroupInfoAttr info,
   return program.launch_list.emplace_back(std::move(launch));
 }
 
-void ProgramBuilder::addBuffer(Value value, StringRef edge, uint32_t group, bool byHost) {
+void ProgramBuilder::addBuffer(Value value) {
+  auto place = cast<plan::BufferAttr>(places.front());
+  places = places.drop_front();
+  bool byHost = place.getWritten() == plan::Where::Host;
+  // What the host makes and nobody reads is the result of the step, no part of the workspace.
+  if (byHost && value.use_empty())
+    return;
   auto type = cast<RankedTensorType>(value.getType());
   Buffer buffer;
-  buffer.edge = edge.str();
+  buffer.edge = place.getEdge().str();
   buffer.dtype = planc::dtypeOf(type.getElementType());
   buffer.rows = type.getDimSize(0);
   buffer.dim = type.getNumElements() / buffer.rows;
-  buffer.bytes = type.getNumElements() * byteSize(buffer.dtype);
-  buffer.def = buffer.last_use = group;
+  buffer.bytes = place.getBytes();
+  if (!byHost) {
+    buffer.offset = place.getOffset();
+    buffer.unshared_offset = place.getUnshared();
+  }
+  buffer.def = place.getFirst();
+  buffer.last_use = place.getLast();
   buffer.host_writes = byHost;
-  buffers[value] = program.buffers.size();
+  buffer.host_reads = place.getRead() == plan::Where::Host;
+  edges[value] = buffer.edge;
   program.buffers.push_back(std::move(buffer));
 }
 
 /// What a launch passes for `operand`: one argument, or two for a weight with scales.
-void ProgramBuilder::passOperand(planc::bundle::Launch &launch, Value operand, uint32_t group) {
-  if (auto at = buffers.find(operand); at != buffers.end()) {
-    Buffer &buffer = program.buffers[at->second];
-    buffer.last_use = group;
-    launch.args.push_back({ArgKind::buffer, buffer.edge, std::nullopt});
+void ProgramBuilder::passOperand(planc::bundle::Launch &launch, Value operand) {
+  if (auto edge = edges.find(operand); edge != edges.end()) {
+    launch.args.push_back({ArgKind::buffer, edge->second, std::nullopt});
   } else if (auto input = operand.getDefiningOp<plan::StepInputOp>()) {
     launch.args.push_back({ArgKind::input, input.getName().str(), std::nullopt});
   } else if (auto state = operand.getDefiningOp<plan::StateRefOp>()) {
@@ -107,32 +122,21 @@ void ProgramBuilder::passOperand(planc::bundle::Launch &launch, Value operand, u
   }
 }
 
-/// The edge that a region's yielded value is stored as: its node's place among the members says who
-/// makes it.
-static StringRef storedEdge(Value yielded, ArrayRef<plan::NodeAttr> nodes) {
-  auto result = cast<OpResult>(yielded);
-  Operation *node = result.getOwner();
-  size_t member = std::distance(node->getBlock()->begin(), node->getIterator());
-  return nodes[member].getEdge(result.getResultNumber());
-}
-
 void ProgramBuilder::addLaunch(plan::LaunchOp op) {
-  SmallVector<plan::NodeAttr> nodes(op.getNodes().getAsRange<plan::NodeAttr>());
-  planc::bundle::Launch &launch = beginGroup(op.getInfo(), nodes);
+  planc::bundle::Launch &launch =
+      beginGroup(op.getInfo(), llvm::to_vector(op.getNodes().getAsRange<plan::NodeAttr>()));
   if (op.getNote())
     launch.note = op.getNote()->str();
+  for (Value output : op.getOutputs())
+    addBuffer(output);
   if (!op.getKernelAttr())
     return;
   launch.kernel = op.getKernel()->str();
   ++program.launches;
   for (Value operand : op.getInputs())
-    passOperand(launch, operand, launch.group);
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(op, op.getKernelAttr());
-  Operation *yield = kernel.getBody().front().getTerminator();
-  for (auto [result, yielded] : llvm::zip_equal(op.getResults(), yield->getOperands())) {
-    addBuffer(result, storedEdge(yielded, nodes), launch.group, /*byHost=*/false);
-    passOperand(launch, result, launch.group);
-  }
+    passOperand(launch, operand);
+  for (Value output : op.getOutputs())
+    passOperand(launch, output);
 }
 
 void ProgramBuilder::addHostGroup(plan::GroupOp op) {
@@ -140,31 +144,29 @@ void ProgramBuilder::addHostGroup(plan::GroupOp op) {
   for (auto node : op.getBody().getOps<plan::PlanNode>())
     nodes.push_back(node.getNodeAttr());
   planc::bundle::Launch &launch = beginGroup(op.getInfo(), nodes);
+  for (Value output : op.getOutputs())
+    addBuffer(output);
 
-  Block &body = op.getBody().front();
-  for (auto [result, yielded] :
-       llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands()))
-    addBuffer(result, storedEdge(yielded, nodes), launch.group, /*byHost=*/true);
-  for (auto node : body.getOps<plan::PlanNode>()) {
+  Operation *yield = op.getBody().front().getTerminator();
+  for (auto node : op.getBody().getOps<plan::PlanNode>()) {
     planc::bundle::HostOp host;
     host.op = node->getName().stripDialect().str();
     host.node = node.getNodeAttr().getId().str();
     for (Value operand : node->getOperands()) {
-      Value outside = op.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
-      if (auto weight = outside.getDefiningOp<plan::WeightRefOp>()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (!argument)
+        continue; // handed over inside the group
+      Value outside = op.getInputs()[argument.getArgNumber()];
+      if (auto weight = outside.getDefiningOp<plan::WeightRefOp>())
         host.weight = weight.getWeight().str();
-      } else if (auto input = outside.getDefiningOp<plan::StepInputOp>()) {
+      else if (auto input = outside.getDefiningOp<plan::StepInputOp>())
         host.inputs.push_back(input.getName().str());
-      } else {
-        Buffer &buffer = program.buffers[buffers.at(outside)];
-        buffer.last_use = launch.group;
-        buffer.host_reads = true;
-        host.inputs.push_back(buffer.edge);
-      }
+      else
+        host.inputs.push_back(edges.at(outside));
     }
-    for (unsigned i = 0; i < node->getNumResults(); ++i)
-      if (llvm::is_contained(body.getTerminator()->getOperands(), node->getResult(i)))
-        host.outputs.push_back(node.getNodeAttr().getEdge(i).str());
+    for (auto [output, yielded] : llvm::zip_equal(op.getOutputs(), yield->getOperands()))
+      if (auto edge = edges.find(output); edge != edges.end() && yielded.getDefiningOp() == node)
+        host.outputs.push_back(edge->second);
     launch.host.push_back(std::move(host));
   }
 }
@@ -219,4 +221,50 @@ std::vector<planc::bundle::Param> planc::describeParams(plan::LaunchOp launch, i
   for (Value output : launch.getOutputs())
     addTensor(ArgKind::buffer, output.getType(), true);
   return params;
+}
+
+//===----------------------------------------------------------------------===//
+// First uses
+//===----------------------------------------------------------------------===//
+
+/// The member of a region that takes `argument` first.
+static size_t firstMember(BlockArgument argument) {
+  for (auto [index, member] : llvm::enumerate(*argument.getOwner()))
+    if (llvm::is_contained(member.getOperands(), argument))
+      return index;
+  llvm_unreachable("an argument of a kernel or group is used");
+}
+
+static StringRef symbolOf(Value operand) {
+  if (auto weight = operand.getDefiningOp<plan::WeightRefOp>())
+    return weight.getWeight();
+  if (auto state = operand.getDefiningOp<plan::StateRefOp>())
+    return state.getState();
+  return {};
+}
+
+llvm::StringMap<plan::NodeAttr> planc::firstUses(ModuleOp module) {
+  llvm::StringMap<plan::NodeAttr> uses;
+  auto addUses = [&](OperandRange inputs, Block &body, auto nodeOf) {
+    for (auto [operand, argument] : llvm::zip_equal(inputs, body.getArguments()))
+      if (StringRef symbol = symbolOf(operand); !symbol.empty())
+        uses.try_emplace(symbol, nodeOf(firstMember(argument)));
+  };
+  for (auto graph : module.getOps<plan::GraphOp>())
+    for (Operation &op : graph.getBody().front()) {
+      if (auto group = dyn_cast<plan::GroupOp>(op)) {
+        Block &body = group.getBody().front();
+        addUses(group.getInputs(), body, [&](size_t member) {
+          return cast<plan::PlanNode>(*std::next(body.begin(), member)).getNodeAttr();
+        });
+      }
+      auto launch = dyn_cast<plan::LaunchOp>(op);
+      if (!launch || !launch.getKernelAttr())
+        continue;
+      auto kernel =
+          SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
+      addUses(launch.getInputs(), kernel.getBody().front(),
+              [&](size_t member) { return cast<plan::NodeAttr>(launch.getNodes()[member]); });
+    }
+  return uses;
 }

@@ -1,6 +1,6 @@
 //===- plan-lsp-server.cpp - MLIR's language server with the plan dialect ---===//
 //
-// Editors start it for .mlir files: errors of the parser and of the verifier, definitions, uses and hover texts.
+// Editors start it for .mlir files: errors of the parser and of the verifier, definitions, uses.
 //
 //===----------------------------------------------------------------------===//
 
