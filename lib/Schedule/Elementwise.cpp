@@ -185,6 +185,17 @@ Values Evaluator::gates(plan::GdnGatesOp op, unsigned index, Chunk chunk) {
   return result;
 }
 
+Values Evaluator::normWeights(Operation *op, Chunk chunk) {
+  if (isa<plan::L2NormOp>(op))
+    return {};
+  if (const Values *known = lookup(weights, op->getResult(0), chunk))
+    return *known;
+  Values result =
+      weight(op->getOperands().back(), b.rem(chunk.column, normLength(op)), chunk.count);
+  weights.push_back({op->getResult(0), chunk, b.raw().getInsertionBlock(), result});
+  return result;
+}
+
 Values Evaluator::norm(Operation *op, Chunk chunk) {
   auto node = cast<plan::PlanNode>(op);
   int64_t length = normLength(op);
@@ -199,8 +210,7 @@ Values Evaluator::norm(Operation *op, Chunk chunk) {
   }
   auto gated = dyn_cast<plan::GatedRmsNormOp>(op);
   auto offset = b.f32(op->getAttrOfType<FloatAttr>("offset").getValue().convertToFloat());
-  Values weights = weight(op->getOperands().back(), b.rem(chunk.column, length), chunk.count);
-  for (auto [value, factor] : llvm::zip(values, weights))
+  for (auto [value, factor] : llvm::zip(values, normWeights(op, chunk)))
     result.push_back(b.fmul(b.fmul(value, scale), b.fadd(offset, factor)));
   if (!gated)
     return result;

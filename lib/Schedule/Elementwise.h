@@ -56,6 +56,9 @@ public:
   /// `count` elements of a one-dimensional weight as f32.
   Values weight(Value weight, Value index, unsigned count);
 
+  /// Loads the weights that `norm` applies to a chunk, ahead of its factor.
+  void prefetch(mlir::Operation *norm, Chunk chunk) { normWeights(norm, chunk); }
+
   /// Stores a chunk of a yielded value.
   void store(Value yielded, Chunk chunk);
   /// One chunk of a kv_write's key (0) or value (1) row, where the row has a slot.
@@ -72,6 +75,7 @@ private:
   Values gates(plan::GdnGatesOp node, unsigned result, Chunk chunk);
   Values rope(plan::RopeOp node, unsigned result, Chunk chunk);
   Values norm(mlir::Operation *node, Chunk chunk);
+  Values normWeights(mlir::Operation *node, Chunk chunk);
   Values conv(plan::Conv1dUpdateOp node, Chunk chunk);
   /// The windows after the step, oldest entry first, channel by channel.
   Values window(plan::Conv1dUpdateOp node, Chunk chunk);
@@ -88,7 +92,7 @@ private:
     mlir::Block *block;
     Values held;
   };
-  llvm::SmallVector<Entry> memo, windows;
+  llvm::SmallVector<Entry> memo, windows, weights;
   const Values *lookup(llvm::ArrayRef<Entry> entries, Value value, Chunk chunk);
 };
 

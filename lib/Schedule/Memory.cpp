@@ -1,7 +1,6 @@
 //===- Memory.cpp - global and shared memory, copies, barriers -------------===//
 
 #include "lib/Schedule/KernelBuilder.h"
-#include "lib/Target/Target.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -63,9 +62,6 @@ void KernelBuilder::storeWords(Value pointer, ValueRange words) {
 }
 
 Values KernelBuilder::loadStream16(Value pointer) {
-  // The cache hints came with PTX 7.4.
-  if (target().ptxVersion < 74)
-    return loadWords(pointer, 4);
   SmallVector<Type> types(4, b.getI32Type());
   auto load = NVVM::InlinePtxOp::create(
       b, loc, types, ValueRange{pointer}, ValueRange(),

@@ -1,6 +1,7 @@
 //===- plan-opt.cpp - mlir-opt with the plan dialect and passes -----------===//
 
 #include "dialects/Plan/PlanOps.h"
+#include "lib/Schedule/Schedule.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -14,5 +15,6 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   planc::registerPlanPasses();
   planc::registerPlanPipelines();
+  planc::registerEmitKernelsPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "plan-opt\n", registry));
 }
