@@ -1,6 +1,6 @@
-"""Prints a plan.kernel: one op of the plan, one of its declared groups, or a grouping nobody declared.
+"""Prints plan.kernels: single ops of the plan, its declared groups, and groupings that nobody declared.
 
-usage: gen.py KERNEL [--dims tiny|35b] [--rows N] [--max-blocks N]      gen.py --list
+usage: gen.py KERNEL... [--dims tiny|35b] [--rows N,...] [--max-blocks N]      gen.py --list
 
 Written from the plan's table of groups, so that kernels can be tested at any row count without a plan of that size.
 """
@@ -421,20 +421,22 @@ def add_final_norm(k):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("kernel", nargs="?")
+    parser.add_argument("kernels", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--dims", default="tiny", choices=DIMS)
-    parser.add_argument("--rows", type=int, default=1)
+    parser.add_argument("--rows", default="1", help="a list: one kernel for each")
     parser.add_argument("--max-blocks", type=int, default=8)
     args = parser.parse_args()
     if args.list:
         return print("\n".join(KERNELS))
-    if args.kernel not in KERNELS:
-        parser.error(f"no kernel {args.kernel!r}; --list names all")
-    build, compute, numerics = KERNELS[args.kernel]
-    made = Kernel(args.kernel, DIMS[args.dims], args.rows, args.max_blocks, compute, numerics)
-    build(made)
-    sys.stdout.write(made.text())
+    for name in args.kernels:
+        if name not in KERNELS:
+            parser.error(f"no kernel {name!r}; --list names all")
+        build, compute, numerics = KERNELS[name]
+        for rows in map(int, args.rows.split(",")):
+            made = Kernel(f"{name}_r{rows}", DIMS[args.dims], rows, args.max_blocks, compute, numerics)
+            build(made)
+            sys.stdout.write(made.text())
 
 
 if __name__ == "__main__":
