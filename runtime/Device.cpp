@@ -33,6 +33,8 @@ Result<std::shared_ptr<const Device>> Device::open(const std::string &name, uint
   device->requested = name;
   if (Status status = device->init(ordinal); !status.ok())
     return status.takeError();
+  if (threads)
+    (*driver)->setThreads(threads);
   return DevicePtr(device);
 }
 
@@ -105,6 +107,7 @@ Result<DeviceMemory> DeviceMemory::create(DevicePtr device, uint64_t bytes,
           device->check(result, fmt::format("cannot allocate {} bytes for {}", bytes, what));
       !status.ok())
     return status.takeError();
+  device->driver().nameRange(memory.start, bytes, what);
   memory.device = std::move(device);
   memory.bytes = bytes;
   return memory;

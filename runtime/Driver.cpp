@@ -42,24 +42,43 @@ Result<std::shared_ptr<const Driver>> Driver::emulator() {
 
 Result<std::shared_ptr<const Driver>> Driver::bind(void *library, const std::string &name) {
   auto driver = std::make_shared<Driver>();
-  driver->library = library;
   std::string missing;
   auto find = [&](auto &function, const char *symbol) {
     function =
         reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, symbol));
+    return function != nullptr;
+  };
+  auto require = [&](auto &function, const char *symbol) {
     // planrt measures no events; drivers before 12.8 have no such function.
-    if (!function && std::string_view(symbol) != "cuEventElapsedTime_v2")
+    if (!find(function, symbol) && std::string_view(symbol) != "cuEventElapsedTime_v2")
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
   };
-#define PLANRT_FIND(Name, Params) find(driver->functions.Name, #Name);
+#define PLANRT_FIND(Name, Params) require(driver->functions.Name, #Name);
   PLAN_CUDA_FUNCTIONS(PLANRT_FIND)
 #undef PLANRT_FIND
   if (!missing.empty())
     return makeError(ErrorKind::Environment, "{} is too old: it lacks {}", name, missing);
+  find(driver->lastErrorFunction, "planemu_last_error");
+  find(driver->setThreadsFunction, "planemu_set_threads");
+  find(driver->nameRangeFunction, "planemu_name_range");
+  find(driver->labelLaunchFunction, "planemu_label_launch");
   return std::shared_ptr<const Driver>(driver);
 }
 
-void *Driver::extension(const char *name) const { return ::dlsym(library, name); }
+void Driver::setThreads(unsigned threads) const {
+  if (setThreadsFunction)
+    setThreadsFunction(threads);
+}
+
+void Driver::nameRange(CUdeviceptr address, size_t bytes, const std::string &name) const {
+  if (nameRangeFunction)
+    nameRangeFunction(address, bytes, name.c_str());
+}
+
+void Driver::labelLaunch(const std::string &label) const {
+  if (labelLaunchFunction)
+    labelLaunchFunction(label.c_str());
+}
 
 std::string Driver::describe(CUresult result) const {
   const char *name = nullptr, *text = nullptr;
@@ -112,5 +131,7 @@ Error Driver::error(CUresult result, const std::string &what) const {
     if (losesContext(result))
       kind = ErrorKind::DeviceLost;
   }
-  return makeError(kind, "{}: {}", what, describe(result));
+  // The emulator knows the PTX line, the thread and the address.
+  const char *detail = lastErrorFunction ? lastErrorFunction() : "";
+  return makeError(kind, "{}: {}{}{}", what, describe(result), *detail ? "\n" : "", detail);
 }

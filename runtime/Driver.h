@@ -37,8 +37,13 @@ public:
 
   const cudaabi::Functions *operator->() const { return &functions; }
 
-  /// An extension beside the driver API (planemu_*), or null.
-  void *extension(const char *name) const;
+  /// What libplanemu has beside the driver API (include/planemu/planemu.h). All of it serves
+  /// messages, or does not change results, and none of it is there on a GPU: these do nothing then.
+  void setThreads(unsigned threads) const;
+  void nameRange(cudaabi::CUdeviceptr address, size_t bytes, const std::string &name) const;
+  /// Labels the next launch of the calling thread.
+  void labelLaunch(const std::string &label) const;
+  bool labelsLaunches() const { return labelLaunchFunction != nullptr; }
 
   /// "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)"
   std::string describe(cudaabi::CUresult result) const;
@@ -52,8 +57,11 @@ public:
 private:
   static planc::Result<std::shared_ptr<const Driver>> bind(void *library, const std::string &name);
 
-  void *library = nullptr;
   cudaabi::Functions functions;
+  const char *(*lastErrorFunction)() = nullptr;
+  void (*setThreadsFunction)(unsigned) = nullptr;
+  void (*nameRangeFunction)(uint64_t, size_t, const char *) = nullptr;
+  void (*labelLaunchFunction)(const char *) = nullptr;
 };
 
 } // namespace planrt

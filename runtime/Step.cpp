@@ -112,6 +112,10 @@ Status Step::allocate() {
 
   Device::Scope scope(*device);
   const Driver &api = device->driver();
+  for (const bundle::Buffer &buffer : plan.buffers)
+    if (options.unshared && buffer.unshared_offset)
+      api.nameRange(workspace.address() + *buffer.unshared_offset, buffer.bytes,
+                    fmt::format("edge \"{}\"", buffer.edge));
   clearCounters();
   return device->check(api->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                        "cannot make a stream");
@@ -371,6 +375,8 @@ Status Step::start(size_t index) {
     return {};
   Start &start = starts[index];
   const bundle::KernelTarget &target = *start.kernel->target;
+  if (device->driver().labelsLaunches())
+    device->driver().labelLaunch(fmt::format("group {} ({})", launch.group, launch.rule));
   CUresult result = device->driver()->cuLaunchKernel(
       start.kernel->function, target.grid[0], target.grid[1], target.grid[2], target.block[0],
       target.block[1], target.block[2], target.shared_bytes, stream, start.pointers.data(),
