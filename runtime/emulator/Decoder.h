@@ -1,0 +1,222 @@
+//===- Decoder.h - PTX statements to Insts --------------------------------===//
+//
+// One Decoder decodes one kernel. For each statement it looks up the mnemonic in Instructions.def and calls the row's
+// select function, which consumes modifiers and operands through the interface in the first half of the class and
+// emits one Inst or more. A modifier or operand that nobody consumed is an error: nothing is ever ignored.
+//
+// Calls are inlined here, so a kernel has one control-flow graph and no call stack; recursion is refused.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_DECODER_H
+#define PLANEMU_DECODER_H
+
+#include "runtime/emulator/Code.h"
+#include "runtime/emulator/Ptx.h"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace planemu {
+
+class Decoder;
+
+struct InstructionRow {
+  const char *opcode;
+  void (*select)(Decoder &);
+};
+
+/// The rows of Instructions.def, compiled for one instruction set of the host.
+struct InstructionSet {
+  const char *name;
+  const InstructionRow *rows;
+  std::size_t count;
+};
+
+/// Where the module's variables lie; they are laid out before any kernel is decoded.
+struct ModuleLayout {
+  std::unordered_map<std::string, std::uint64_t> globals; // addresses of .global and .const variables
+};
+
+class Decoder {
+public:
+  Decoder(const PtxModule &module, const ModuleLayout &layout, const InstructionSet &set);
+  std::unique_ptr<Kernel> decode(const Function &entry);
+
+  // --- For select functions: modifiers ------------------------------------
+
+  /// Consumes `modifier` (with its dot) if it is there.
+  bool take(std::string_view modifier);
+  /// Consumes the first type among the modifiers that are left, or fails.
+  Type takeType();
+  /// As takeType, Type::None if there is none.
+  Type takeTypeIfAny();
+  /// The modifiers that are left, consumed; for families that read them in order.
+  std::vector<std::string_view> takeAll();
+  /// Forgets what was consumed, for a select function that hands over to another.
+  void untake() { modifierTaken.assign(modifierTaken.size(), false); }
+  [[noreturn]] void fail(const std::string &message) const;
+  [[noreturn]] void failType(Type type) const;
+
+  // --- For select functions: operands -------------------------------------
+
+  unsigned operandCount() const;
+  const Operand &operand(unsigned n) const;
+  /// Elements of a vector operand; 1 if it is not a vector.
+  unsigned elements(unsigned n) const;
+  /// Bits of the register, or 0 if the operand is something else.
+  unsigned registerBits(const Operand &operand) const;
+  /// Sets `value` if the operand is an immediate.
+  bool isImmediate(unsigned n, std::int64_t &value) const;
+
+  /// Appends the destination `n`; its register must have `bits` bits. def(Operand) is for elements of vectors.
+  void def(unsigned n, unsigned bits);
+  void def(const Operand &operand, unsigned bits);
+  /// Appends a destination that nobody reads.
+  void defUnused(unsigned bits) { append(newVirtual(bits), true); }
+  /// Appends a source of `type`, read as bitsOf(type); immediates and special registers become constants.
+  void use(unsigned n, Type type);
+  void use(const Operand &operand, Type type);
+  /// ld, st and cvt may name a register wider than their type; returns the bits of the register (of `type` for an
+  /// immediate or a sink).
+  unsigned defWide(const Operand &operand, Type type);
+  unsigned useWide(const Operand &operand, Type type);
+  /// Appends a constant of `bits` bits.
+  void useConstant(std::uint64_t value, unsigned bits);
+  /// Says that operand `n` was read some other way.
+  void operandUsed(unsigned n) { markTaken(operand(n)); }
+  /// Appends the predicate that is true everywhere.
+  void useTrue();
+  /// Appends the carry flag as a source (if `real`, else a predicate that is false everywhere) and as a destination.
+  void useCarry(bool real);
+  void defCarry(bool real);
+  /// Appends the second destination of `%a|%b`, or a register nobody reads if there is none.
+  void defAlso(unsigned n, unsigned bits);
+
+  /// What an address operand refers to. `space` starts as the instruction's own space.
+  struct Address {
+    Space space;
+    unsigned baseBits; // 32 or 64
+    std::int64_t offset;
+  };
+  /// Appends the base of the address `n`.
+  Address useAddress(unsigned n, Space space);
+  /// True if the address is a parameter of the kernel at a known offset.
+  bool isKernelParameter(unsigned n) const;
+  /// Appends the value of `type` in the kernel parameter `n`, `byteOffset` after the address, as a constant of
+  /// `registerBits` bits.
+  void useKernelParameter(unsigned n, unsigned byteOffset, Type type, unsigned registerBits);
+  /// Appends `bits` bits of a source operand that is an address or a number: mov's source.
+  void useValue(const Operand &operand, Type type);
+
+  // --- For select functions: emission -------------------------------------
+
+  /// Ends the current Inst: everything appended since the last emit belongs to it.
+  Inst &emit(Exec run, std::int64_t imm = 0, unsigned flags = 0);
+  /// As emit, but the operands are always in Inst::ops.
+  Inst &emitList(Exec run, std::int64_t imm = 0, unsigned flags = 0);
+  Inst &lastInst() { return blocks[current].insts.back().inst; }
+  /// Gives the last emitted Inst a region cache of its own.
+  void needsRegionCache();
+
+  void branch(unsigned n);
+  void branchIndexed(unsigned index, unsigned table);
+  void exit();
+  void ret();
+  void trap();
+  void call(const Function &callee, const Operand *results, const Operand *arguments);
+  /// The operands appended are: number, threads (or constant 0), source predicate, destination.
+  void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads);
+  const PtxModule &ptx() const { return module; }
+  void noteUnsuffixedMath() { kernel->unsuffixedMath = true; }
+
+private:
+  struct Virtual {
+    std::uint16_t bits;
+    bool constant;
+    std::uint32_t constantIndex;
+  };
+  struct Reference {
+    std::uint32_t id; // of `virtuals`
+    bool def;
+  };
+  struct Pending {
+    Inst inst;
+    std::uint32_t firstReference, referenceCount;
+    std::uint32_t guard; // 0: the true predicate
+    bool list;
+  };
+  struct PendingBlock {
+    std::vector<Pending> insts;
+    Block block;
+    std::uint32_t guard = 0, index = 0;          // virtual ids; index for Switch
+    std::uint32_t barrierRefs[4] = {0, 0, 0, 0}; // virtual ids
+    bool hasThreads = false;
+    bool placed = false;
+  };
+  struct Frame {
+    const Function *function;
+    Frame *caller;
+    std::uint32_t firstRegister;
+    std::vector<std::uint64_t> variables;  // offsets or addresses, by space
+    std::vector<std::uint64_t> parameters; // entry: in the parameter buffer; else: local
+    std::vector<std::uint64_t> results;    // local
+    std::vector<std::uint32_t> labels;     // block of each label
+    std::uint32_t returnBlock;
+  };
+
+  // Decoder.cpp
+  void decodeFunction(Frame &frame);
+  void decodeStatement(const Statement &statement);
+  void layOutVariables(Frame &frame);
+  std::uint32_t newVirtual(unsigned bits);
+  std::uint32_t constant(Constant::Kind kind, std::uint64_t value, unsigned bits);
+  std::uint32_t specialRegister(std::string_view name, unsigned bits);
+  std::uint64_t immediateBits(const Operand &operand, Type type) const;
+  std::uint32_t newBlock();
+  void startBlock(std::uint32_t block);
+  PendingBlock &endBlock(Ending ending);
+  std::uint32_t labelBlock(std::string_view name);
+  /// The address of the variable or parameter that `operand` names, as a constant; `space` receives its space.
+  std::uint32_t addressConstant(const Operand &operand, std::int64_t offset, unsigned bits, Space &space);
+  std::uint32_t sharedConstant(const Variable &variable, std::int64_t offset, unsigned bits);
+  std::uint32_t allocate(std::uint32_t &top, const Variable &variable);
+  std::uint32_t functionLocal(const Operand &operand) const;
+  void markTaken(const Operand &operand);
+  void append(std::uint32_t id, bool isDef);
+  std::uint32_t registerId(const Operand &operand) const;
+  std::string describe(const Operand &operand) const;
+
+  // Finish.cpp: from virtual registers to the final Kernel
+  void finish();
+  void orderBlocks(std::vector<std::uint32_t> &reachable);
+  void assignSlots(const std::vector<std::uint32_t> &reachable);
+  template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
+
+  const PtxModule &module;
+  const ModuleLayout &layout;
+  std::unordered_map<std::string_view, void (*)(Decoder &)> rows;
+  std::unique_ptr<Kernel> kernel;
+
+  std::vector<Virtual> virtuals; // 0 is the true predicate
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> constantIds;
+  std::unordered_map<const Variable *, std::uint32_t> sharedOffsets;
+  std::vector<Reference> references; // of all Pendings
+  std::uint32_t appended = 0;        // first reference of the Inst being built
+  std::vector<PendingBlock> blocks;
+  std::vector<std::uint32_t> sequence; // blocks as they appear in the text
+  std::vector<std::uint32_t> offsets;  // of each virtual, after assignSlots
+  std::uint32_t current = 0;
+  Frame *frame = nullptr;
+
+  const Statement *statement = nullptr;
+  std::vector<bool> modifierTaken, operandTaken, alsoTaken;
+  std::size_t instCount = 0;
+  std::uint32_t guard = 0;
+  bool guardNegated = false;
+  std::uint32_t carry = 0, never = 0; // virtual predicates, made when first needed
+};
+
+} // namespace planemu
+
+#endif // PLANEMU_DECODER_H

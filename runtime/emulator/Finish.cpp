@@ -1,0 +1,327 @@
+//===- Finish.cpp - order blocks, assign slots, lay out the kernel --------===//
+//
+// Three steps after decoding:
+//   order    a weak topological order (Bourdoncle 1993): every loop is contiguous and starts with its head. Running
+//            the fragment with the lowest order first then reconverges after loops even where the text puts the latch
+//            above the head, and handles irreducible graphs
+//   slots    liveness and a linear scan over that order; registers whose lives do not overlap share a slot. This is
+//            sound under divergence because writes are lane-masked and a lane follows one path
+//   layout   offsets in the file, operands patched
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/Decoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+using namespace planemu;
+
+namespace {
+
+/// Visits in a recursion whose depth is bounded by the number of blocks, which the decoder limits.
+class WeakTopologicalOrder {
+public:
+  explicit WeakTopologicalOrder(const std::vector<std::vector<std::uint32_t>> &successors)
+      : successors(successors), number(successors.size(), 0) {}
+
+  std::vector<std::uint32_t> run() {
+    visit(0);
+    std::reverse(order.begin(), order.end());
+    return std::move(order);
+  }
+
+private:
+  static constexpr std::uint32_t Done = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint32_t visit(std::uint32_t block) {
+    stack.push_back(block);
+    number[block] = ++counter;
+    std::uint32_t head = counter;
+    bool loop = false;
+    for (std::uint32_t successor : successors[block]) {
+      std::uint32_t least = number[successor] ? number[successor] : visit(successor);
+      if (least <= head) {
+        head = least;
+        loop = true;
+      }
+    }
+    if (head != number[block])
+      return head;
+    number[block] = Done;
+    std::uint32_t popped = stack.back();
+    stack.pop_back();
+    if (loop) {
+      for (; popped != block; stack.pop_back()) {
+        number[popped] = 0;
+        popped = stack.back();
+      }
+      for (std::uint32_t successor : successors[block])
+        if (!number[successor])
+          visit(successor);
+    }
+    order.push_back(block);
+    return head;
+  }
+
+  const std::vector<std::vector<std::uint32_t>> &successors;
+  std::vector<std::uint32_t> number, stack, order;
+  std::uint32_t counter = 0;
+};
+
+} // namespace
+
+static std::vector<std::uint32_t> successorsOf(const Block &block, bool guarded) {
+  std::vector<std::uint32_t> successors;
+  if (block.ending == Ending::Branch)
+    successors.push_back(block.target);
+  if (block.ending == Ending::Switch)
+    successors = block.targets;
+  bool goesOn = block.ending == Ending::Next || block.ending == Ending::Barrier || guarded;
+  if (goesOn)
+    successors.push_back(block.next);
+  return successors;
+}
+
+void Decoder::orderBlocks(std::vector<std::uint32_t> &reachable) {
+  std::vector<std::vector<std::uint32_t>> successors;
+  for (PendingBlock &block : blocks) {
+    // A block nobody placed follows an unconditional ending or the end of the text.
+    if (!block.placed)
+      block.block.ending = Ending::Exit;
+    successors.push_back(successorsOf(block.block, block.guard != 0));
+  }
+  reachable = WeakTopologicalOrder(successors).run();
+  for (std::uint32_t position = 0; position < reachable.size(); ++position)
+    blocks[reachable[position]].block.order = position;
+  for (std::uint32_t id : reachable)
+    for (std::uint32_t successor : successors[id])
+      if (blocks[successor].block.order <= blocks[id].block.order)
+        blocks[id].block.backward = true;
+}
+
+/// Calls visit(position in block, virtual id, is a definition that overwrites all lanes of its thread, is a def).
+template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Visit visit) {
+  std::uint32_t position = 0;
+  for (Pending &pending : block.insts) {
+    for (std::uint32_t n = 0; n < pending.referenceCount; ++n) {
+      Reference &reference = references[pending.firstReference + n];
+      if (!reference.def)
+        visit(position, reference.id, false, false);
+    }
+    if (pending.guard)
+      visit(position, pending.guard, false, false);
+    for (std::uint32_t n = 0; n < pending.referenceCount; ++n) {
+      Reference &reference = references[pending.firstReference + n];
+      if (reference.def)
+        visit(position, reference.id, pending.guard == 0, true);
+    }
+    ++position;
+  }
+  if (block.guard)
+    visit(position, block.guard, false, false);
+  if (block.block.ending == Ending::Switch)
+    visit(position, block.index, false, false);
+  if (block.block.ending == Ending::Barrier) {
+    for (unsigned n = 0; n < 3; ++n)
+      visit(position, block.barrierRefs[n], false, false);
+    // Written when the barrier completes, while the warp may already wait elsewhere in its CTA's list.
+    visit(position, block.barrierRefs[3], false, true);
+  }
+}
+
+void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
+  using Bits = std::vector<std::uint64_t>;
+  // Dense numbers for the registers that are used at all.
+  std::vector<std::uint32_t> dense(virtuals.size(), ~0u), registers;
+  for (std::uint32_t id : reachable)
+    visitReferences(blocks[id], [&](std::uint32_t, std::uint32_t reference, bool, bool) {
+      if (reference != 0 && !virtuals[reference].constant && dense[reference] == ~0u) {
+        dense[reference] = static_cast<std::uint32_t>(registers.size());
+        registers.push_back(reference);
+      }
+    });
+
+  std::size_t words = registers.size() / 64 + 1;
+  std::vector<Bits> uses(blocks.size()), defs(blocks.size()), liveIn(blocks.size()),
+      liveOut(blocks.size());
+  for (std::uint32_t id : reachable) {
+    uses[id].assign(words, 0);
+    defs[id].assign(words, 0);
+    liveOut[id].assign(words, 0);
+    visitReferences(blocks[id], [&](std::uint32_t, std::uint32_t reference, bool kills, bool isDef) {
+      std::uint32_t n = dense[reference];
+      if (n == ~0u)
+        return;
+      std::uint64_t bit = 1ull << (n % 64);
+      // A definition under a guard keeps the other lanes' value, so it reads it.
+      if ((!isDef || !kills) && !(defs[id][n / 64] & bit))
+        uses[id][n / 64] |= bit;
+      if (kills)
+        defs[id][n / 64] |= bit;
+    });
+    liveIn[id] = uses[id];
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto id = reachable.rbegin(); id != reachable.rend(); ++id)
+      for (std::uint32_t successor : successorsOf(blocks[*id].block, blocks[*id].guard != 0))
+        for (std::size_t word = 0; word < words; ++word) {
+          std::uint64_t fresh = liveIn[successor][word] & ~liveOut[*id][word];
+          if (!fresh)
+            continue;
+          liveOut[*id][word] |= fresh;
+          liveIn[*id][word] |= fresh & ~defs[*id][word];
+          changed = true;
+        }
+  }
+
+  struct Interval {
+    std::uint32_t first = ~0u, last = 0, dense = 0;
+    void extend(std::uint32_t position) {
+      first = std::min(first, position);
+      last = std::max(last, position);
+    }
+  };
+  std::vector<Interval> intervals(registers.size());
+  std::uint32_t base = 0;
+  for (std::uint32_t id : reachable) {
+    std::uint32_t end = base + static_cast<std::uint32_t>(blocks[id].insts.size());
+    for (std::size_t n = 0; n < registers.size(); ++n) {
+      if (liveIn[id][n / 64] >> (n % 64) & 1)
+        intervals[n].extend(base);
+      if (liveOut[id][n / 64] >> (n % 64) & 1)
+        intervals[n].extend(end);
+    }
+    visitReferences(blocks[id], [&](std::uint32_t position, std::uint32_t reference, bool, bool) {
+      if (dense[reference] != ~0u)
+        intervals[dense[reference]].extend(base + position);
+    });
+    base = end + 1;
+  }
+  for (std::uint32_t n = 0; n < intervals.size(); ++n)
+    intervals[n].dense = n;
+  std::sort(intervals.begin(), intervals.end(), [](const Interval &a, const Interval &b) {
+    return a.first != b.first ? a.first < b.first : a.dense < b.dense;
+  });
+
+  // Classes by width: predicate, 16, 32, 64 bits. A slot is free again strictly after the last position of its
+  // interval, so a destination never shares with a source of the same instruction.
+  auto classOf = [&](std::uint32_t id) {
+    unsigned bits = virtuals[id].bits;
+    return bits == 1 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3;
+  };
+  std::vector<std::uint32_t> free[4];
+  std::uint32_t counts[4] = {1, 0, 0, 0}; // predicate 0 is the true one
+  std::vector<std::uint32_t> slotOf(registers.size());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> active; // last position, dense; a min-heap
+  for (const Interval &interval : intervals) {
+    while (!active.empty() && active.front().first < interval.first) {
+      std::uint32_t done = active.front().second;
+      free[classOf(registers[done])].push_back(slotOf[done]);
+      std::pop_heap(active.begin(), active.end(), std::greater<>());
+      active.pop_back();
+    }
+    unsigned kind = classOf(registers[interval.dense]);
+    if (free[kind].empty()) {
+      slotOf[interval.dense] = counts[kind]++;
+    } else {
+      slotOf[interval.dense] = free[kind].back();
+      free[kind].pop_back();
+    }
+    active.emplace_back(interval.last, interval.dense);
+    std::push_heap(active.begin(), active.end(), std::greater<>());
+  }
+
+  // Layout.
+  std::uint32_t top = (4 * counts[0] + 63) / 64 * 64;
+  for (Constant &constant : kernel->constants) {
+    constant.offset = top;
+    top += 32u * constant.bytes;
+  }
+  std::uint32_t classBase[4] = {0, 0, 0, 0};
+  for (unsigned kind : {3u, 2u, 1u}) {
+    classBase[kind] = top;
+    top += counts[kind] * 32 * (1u << kind);
+  }
+  kernel->fileBytes = top;
+  kernel->registersUsed = counts[2] + 2 * counts[3] + (counts[1] + 1) / 2;
+  offsets.assign(virtuals.size(), 0);
+  for (std::uint32_t id = 1; id < virtuals.size(); ++id) {
+    if (virtuals[id].constant) {
+      offsets[id] = kernel->constants[virtuals[id].constantIndex].offset;
+    } else if (dense[id] != ~0u) {
+      unsigned kind = classOf(id);
+      offsets[id] = classBase[kind] + slotOf[dense[id]] * (kind == 0 ? 4 : 32 * (1u << kind));
+    }
+  }
+  for (std::uint32_t n = 0; n < registers.size(); ++n)
+    if (liveIn[0][n / 64] >> (n % 64) & 1) {
+      unsigned bits = virtuals[registers[n]].bits;
+      kernel->readFirst.push_back({offsets[registers[n]], bits == 1 ? 4 : 4 * bits});
+    }
+}
+
+void Decoder::finish() {
+  std::uint32_t dynamicBase =
+      (kernel->staticShared + kernel->dynamicAlign - 1) / kernel->dynamicAlign * kernel->dynamicAlign;
+  bool dynamic = false;
+  for (Constant &constant : kernel->constants)
+    if (constant.kind == Constant::DynamicBase) {
+      constant.kind = Constant::Bits;
+      constant.value += dynamicBase;
+      dynamic = true;
+    }
+  if (dynamic)
+    kernel->staticShared = dynamicBase;
+
+  std::vector<std::uint32_t> reachable;
+  orderBlocks(reachable);
+  assignSlots(reachable);
+
+  std::vector<std::size_t> lists; // where each list of operands starts
+  kernel->blocks.resize(reachable.size());
+  std::vector<std::uint32_t> newIndex(blocks.size(), 0);
+  for (std::uint32_t position = 0; position < reachable.size(); ++position)
+    newIndex[reachable[position]] = position;
+  for (std::uint32_t position = 0; position < reachable.size(); ++position) {
+    PendingBlock &pendingBlock = blocks[reachable[position]];
+    Block &block = kernel->blocks[position];
+    block = std::move(pendingBlock.block);
+    block.first = static_cast<std::uint32_t>(kernel->insts.size());
+    for (Pending &pending : pendingBlock.insts) {
+      Inst inst = pending.inst;
+      inst.guard = offsets[pending.guard];
+      std::size_t list = SIZE_MAX;
+      if (pending.list)
+        list = kernel->operandStore.size();
+      for (std::uint32_t n = 0; n < pending.referenceCount; ++n) {
+        std::uint32_t offset = offsets[references[pending.firstReference + n].id];
+        if (pending.list)
+          kernel->operandStore.push_back(offset);
+        if (n < 6)
+          inst.s[n] = offset;
+      }
+      lists.push_back(list);
+      kernel->insts.push_back(inst);
+    }
+    block.last = static_cast<std::uint32_t>(kernel->insts.size());
+    block.guard = offsets[pendingBlock.guard];
+    block.target = newIndex[block.target];
+    block.next = newIndex[block.next];
+    for (std::uint32_t &target : block.targets)
+      target = newIndex[target];
+    if (block.ending == Ending::Switch)
+      block.index = offsets[pendingBlock.index];
+    if (block.ending == Ending::Barrier) {
+      BarrierSpec &spec = kernel->barriers[block.index];
+      spec.id = offsets[pendingBlock.barrierRefs[0]];
+      spec.threads = pendingBlock.hasThreads ? offsets[pendingBlock.barrierRefs[1]] : 0;
+      spec.source = offsets[pendingBlock.barrierRefs[2]];
+      spec.result = offsets[pendingBlock.barrierRefs[3]];
+    }
+  }
+  for (std::size_t n = 0; n < lists.size(); ++n)
+    if (lists[n] != SIZE_MAX)
+      kernel->insts[n].ops = kernel->operandStore.data() + lists[n];
+}

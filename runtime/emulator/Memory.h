@@ -1,0 +1,88 @@
+//===- Memory.h - device memory as regions of host memory -----------------===//
+//
+// Device addresses are host addresses. Every allocation and every mapped range is a region of its own, in its own
+// pages with unmapped pages around it; an access is valid if it lies in one region (copies may cross adjacent ones).
+// Nothing is committed before it is touched.
+//
+// Not locked: the driver's entry points hold the device lock while they change regions or run a launch.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_MEMORY_H
+#define PLANEMU_MEMORY_H
+
+#include "runtime/emulator/Machine.h"
+
+#include <map>
+#include <string>
+
+namespace planemu {
+
+class Memory {
+public:
+  explicit Memory(std::uint64_t capacity) : capacity(capacity) {}
+  ~Memory();
+  Memory(const Memory &) = delete;
+
+  enum class Result { Ok, Invalid, OutOfMemory, System };
+
+  Result allocate(std::uint64_t bytes, std::uint64_t &address);
+  Result free(std::uint64_t address);
+
+  // Virtual memory management: reserved ranges, blocks of memory, and the ranges where blocks are mapped.
+  Result reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t &address);
+  Result unreserve(std::uint64_t address, std::uint64_t bytes);
+  Result createBlock(std::uint64_t bytes, std::uint64_t &handle);
+  Result releaseBlock(std::uint64_t handle);
+  Result map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset, std::uint64_t handle);
+  Result unmap(std::uint64_t address, std::uint64_t bytes);
+  Result setAccess(std::uint64_t address, std::uint64_t bytes, bool accessible);
+
+  /// The region that holds `address`.
+  bool find(std::uint64_t address, RegionRef &region) const;
+  /// True if all bytes of the range are valid, in one region or in adjacent ones.
+  bool covers(std::uint64_t address, std::uint64_t bytes) const;
+  /// Makes host memory of the caller valid for the time of a launch (its parameters).
+  void lend(std::uint64_t address, std::uint64_t bytes);
+  void takeBack(std::uint64_t address);
+
+  /// Names for messages. A range may be named before it is allocated and is forgotten with it.
+  void name(std::uint64_t address, std::uint64_t bytes, std::string text);
+  /// "8 bytes after the end of region 'x' (...)".
+  std::string describe(std::uint64_t address) const;
+
+  std::uint64_t total() const { return capacity; }
+  std::uint64_t used() const { return usedBytes; }
+
+  static constexpr std::uint64_t Granularity = 2u << 20; // of blocks and their mappings, as on a GPU
+
+private:
+  enum class Kind : std::uint8_t { Allocation, Mapping, Lent };
+  struct Region {
+    std::uint64_t bytes;
+    Kind kind;
+    bool accessible;
+    std::uint64_t handle; // of a Mapping
+  };
+  struct Block {
+    int file;
+    std::uint64_t bytes;
+    unsigned mappings;
+    bool released;
+  };
+  struct Named {
+    std::uint64_t bytes;
+    std::string text;
+  };
+
+  void dropBlock(std::uint64_t handle);
+
+  std::uint64_t capacity, usedBytes = 0, nextHandle = 1;
+  std::map<std::uint64_t, Region> regions;
+  std::map<std::uint64_t, std::uint64_t> reserved; // address -> bytes
+  std::map<std::uint64_t, Block> blocks;
+  std::map<std::uint64_t, Named> names;
+};
+
+} // namespace planemu
+
+#endif // PLANEMU_MEMORY_H

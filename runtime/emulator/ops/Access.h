@@ -1,0 +1,146 @@
+//===- Access.h - addresses of a warp to host memory ----------------------===//
+//
+// Every memory instruction does the same three things: form 32 addresses, find out that they are valid, and move
+// rows (what one lane reads or writes). The usual warp lies in one region, and the instruction remembers which: then
+// validity is two comparisons for a contiguous warp and a handful of vector operations for any other. What falls
+// outside is looked at lane by lane, where faults are reported and skipped.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_OPS_ACCESS_H
+#define PLANEMU_OPS_ACCESS_H
+
+#include "runtime/emulator/ops/Lanes.h"
+
+namespace planemu::PLANEMU_ISA {
+
+/// What an address is looked up in. Generic addresses reach global memory and both windows.
+enum class Where : u8 { Global, Shared, Local };
+
+struct Addresses {
+  alignas(64) u64 of[32];
+};
+
+template <class Base> inline void formAddresses(Warp &w, u32 slot, s64 offset, Addresses &out) {
+  if constexpr (sizeof(Base) == 8) {
+    for (int c = 0; c < Chunks; ++c)
+      store<u64>(reinterpret_cast<char *>(out.of), c, load<u64>(w.file + slot, c) + static_cast<u64>(offset));
+  } else {
+    // 32-bit addresses wrap in 32 bits.
+    for (int c = 0; c < Chunks; ++c)
+      store<u64>(reinterpret_cast<char *>(out.of), c,
+                 to<u64>(load<u32>(w.file + slot, c) + static_cast<u32>(offset)));
+  }
+}
+
+/// True if lane n accesses the bytes right after lane n - 1.
+inline bool contiguous(const Addresses &a, u32 rowBytes) {
+  if (a.of[31] - a.of[0] != 31ull * rowBytes || a.of[1] - a.of[0] != rowBytes)
+    return false;
+  Vu64 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  Vu64 expected = lane * u64(rowBytes) + a.of[0];
+  Vu64 different = {};
+  for (int c = 0; c < Chunks; ++c) {
+    different |= load<u64>(reinterpret_cast<const char *>(a.of), c) ^ expected;
+    expected += u64(Chunk) * rowBytes;
+  }
+  return compress(different != 0) == 0;
+}
+
+/// True if all lanes of `mask` lie in `region` and are aligned to `align`.
+inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32 rowBytes, u32 align) {
+  if (region.size < rowBytes)
+    return false;
+  u64 last = region.size - rowBytes;
+  Vs64 bad = {};
+  for (int c = 0; c < Chunks; ++c) {
+    Vu64 address = load<u64>(reinterpret_cast<const char *>(a.of), c);
+    Vs64 offset = bits<Vs64>(address - region.low);
+    Vs64 wrong = offset | (static_cast<s64>(last) - offset) | bits<Vs64>(Vu64{} - (address & u64(align - 1)));
+    bad |= mask == ~0u ? wrong : wrong & expand<u64>(mask >> (c * Chunk));
+  }
+  return compress(bad < 0) == 0;
+}
+
+/// Host address of one lane's row, or 0 after reporting a fault.
+template <Where Space>
+inline u64 resolveLane(Warp &w, const Inst &i, int lane, u64 address, u32 rowBytes, u32 align, const char *access) {
+  if (address & (align - 1)) {
+    reportFault(w, i.line, FaultKind::Misaligned, static_cast<unsigned>(lane), address, rowBytes, access);
+    return 0;
+  }
+  u64 limit = 0, base = 0;
+  if (Space == Where::Local || (Space == Where::Global && (address & WindowMask) == LocalWindow)) {
+    u64 offset = Space == Where::Local ? address : address - LocalWindow;
+    limit = w.localBytes;
+    base = reinterpret_cast<u64>(w.local) + static_cast<u64>(lane) * w.localBytes;
+    if (offset < limit && rowBytes <= limit - offset)
+      return base + offset;
+  } else if (Space == Where::Shared) {
+    if (address < w.sharedBytes && rowBytes <= w.sharedBytes - address)
+      return reinterpret_cast<u64>(w.shared) + address;
+  } else {
+    RegionRef region;
+    if (findRegion(w, address, region) && rowBytes <= region.size - (address - region.low)) {
+      w.regions[i.cache] = region;
+      return address + region.delta;
+    }
+  }
+  reportFault(w, i.line, FaultKind::OutOfBounds, static_cast<unsigned>(lane), address, rowBytes, access);
+  return 0;
+}
+
+/// The host's rows of a warp. `whole`: lane n's row is at rows + n * rowBytes; else at host.of[n], which is 0 for
+/// lanes that do not access.
+struct Rows {
+  char *whole;
+  Addresses host;
+};
+
+template <Where Space> inline RegionRef regionOf(Warp &w, const Inst &i) {
+  if constexpr (Space == Where::Shared)
+    return {0, w.sharedBytes, reinterpret_cast<u64>(w.shared)};
+  else
+    return w.regions[i.cache];
+}
+
+/// Resolves the addresses in rows.host (in place).
+template <Where Space>
+inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, const char *access, Rows &rows) {
+  rows.whole = nullptr;
+  if constexpr (Space != Where::Local) {
+    RegionRef region = regionOf<Space>(w, i);
+    u64 first = rows.host.of[0];
+    if (mask == ~0u && contiguous(rows.host, rowBytes)) {
+      if (first - region.low >= region.size && Space == Where::Global && findRegion(w, first, region))
+        w.regions[i.cache] = region;
+      u64 all = 32ull * rowBytes, offset = first - region.low;
+      if (offset < region.size && all <= region.size - offset && !(first & (align - 1))) {
+        rows.whole = reinterpret_cast<char *>(first + region.delta);
+        return;
+      }
+    }
+    bool inside = allInside(rows.host, mask, region, rowBytes, align);
+    if (!inside && Space == Where::Global && mask) {
+      u64 some = rows.host.of[__builtin_ctz(mask)];
+      if (some - region.low >= region.size && findRegion(w, some, region)) {
+        w.regions[i.cache] = region;
+        inside = allInside(rows.host, mask, region, rowBytes, align);
+      }
+    }
+    if (inside) {
+      for (int c = 0; c < Chunks; ++c) {
+        char *at = reinterpret_cast<char *>(rows.host.of);
+        Vu64 host = load<u64>(at, c) + region.delta;
+        store<u64>(at, c, mask == ~0u ? host : host & bits<Vu64>(expand<u64>(mask >> (c * Chunk))));
+      }
+      return;
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane)
+    rows.host.of[lane] =
+        mask >> lane & 1 ? resolveLane<Space>(w, i, lane, rows.host.of[lane], rowBytes, align, access) : 0;
+}
+
+} // namespace planemu::PLANEMU_ISA
+
+#endif // PLANEMU_OPS_ACCESS_H

@@ -1,0 +1,104 @@
+//===- Async.cpp - cp.async -----------------------------------------------===//
+//
+// Copies happen at issue, so commit and wait have nothing to do. Lanes copy one after the other; a zero source size
+// reads nothing and fills with zeros.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/ops/Access.h"
+#include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/LoadStore.h"
+
+namespace planemu::PLANEMU_ISA {
+
+static void nothing(Warp &, const Inst &) {}
+
+/// Operands: shared address, global address, bytes of the source that count (a b32).
+template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  Rows to, from;
+  formAddresses<SharedBase>(w, i.s[0], static_cast<s32>(i.imm), to.host);
+  formAddresses<u64>(w, i.s[1], i.imm >> 32, from.host);
+  resolve<Where::Shared>(w, i, mask, Bytes, Bytes, "cp.async (destination)", to);
+  u32 reads = mask;
+  const u32 *sizes = at<u32>(w, i.s[2]);
+  if constexpr (Sized)
+    for (u32 left = mask; left; left &= left - 1)
+      if (sizes[__builtin_ctz(left)] == 0)
+        reads &= ~(left & -left);
+  resolve<Where::Global>(w, i, reads, Bytes, Bytes, "cp.async (source)", from);
+  if (to.whole && from.whole && !Sized) {
+    std::memcpy(to.whole, from.whole, 32 * Bytes);
+    return;
+  }
+  for (u32 left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    char *into = to.whole ? to.whole + lane * Bytes : reinterpret_cast<char *>(to.host.of[lane]);
+    const char *source = from.whole ? from.whole + lane * Bytes : reinterpret_cast<char *>(from.host.of[lane]);
+    if (!into)
+      continue;
+    u32 size = Sized ? sizes[lane] : Bytes;
+    if (size > Bytes) {
+      reportFault(w, i.line, FaultKind::BadOperand, static_cast<unsigned>(lane), size, Bytes, "cp.async");
+      continue;
+    }
+    if (size == Bytes && source) {
+      std::memcpy(into, source, Bytes);
+    } else {
+      std::memset(into, 0, Bytes);
+      if (source)
+        std::memcpy(into, source, size);
+    }
+  }
+}
+
+template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
+  return bytes == 4 ? copyAsync<SharedBase, 4, Sized> : bytes == 8 ? copyAsync<SharedBase, 8, Sized> : copyAsync<SharedBase, 16, Sized>;
+}
+
+/// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes}; commit_group; wait_group n; wait_all.
+void selectCp(Decoder &d) {
+  if (!d.take(".async"))
+    d.fail("only cp.async is supported");
+  if (d.take(".commit_group") || d.take(".wait_all")) {
+    d.emit(nothing);
+    return;
+  }
+  if (d.take(".wait_group")) {
+    std::int64_t groups;
+    if (!d.isImmediate(0, groups))
+      d.fail("the number of groups is not a constant");
+    d.use(0, Type::U32);
+    d.emit(nothing);
+    return;
+  }
+  bool all = d.take(".ca");
+  if (!all && !d.take(".cg"))
+    d.fail("neither .ca nor .cg");
+  if (!d.take(".shared") && !d.take(".shared::cta"))
+    d.fail("the destination is not .shared");
+  if (!d.take(".global"))
+    d.fail("the source is not .global");
+  takeHints(d);
+  std::int64_t bytes;
+  if (!d.isImmediate(2, bytes) || (bytes != 16 && (!all || (bytes != 4 && bytes != 8))))
+    d.fail("the size is none of 16 and, with .ca, 4 and 8");
+  d.operandUsed(2);
+  bool sized = d.operandCount() == 4;
+  Decoder::Address to = d.useAddress(0, Space::Shared), from = d.useAddress(1, Space::Global);
+  if (sized)
+    d.use(3, Type::U32);
+  else
+    d.useConstant(0, 32);
+  if (from.baseBits != 64)
+    d.fail("the source address has 32 bits");
+  if (to.offset != static_cast<s32>(to.offset) || from.offset != static_cast<s32>(from.offset))
+    d.fail("offset out of range");
+  Exec run = to.baseBits == 32 ? (sized ? bySize<u32, true>(bytes) : bySize<u32, false>(bytes))
+                               : (sized ? bySize<u64, true>(bytes) : bySize<u64, false>(bytes));
+  d.emit(run, from.offset * (1ll << 32) | static_cast<u32>(to.offset));
+  d.needsRegionCache();
+}
+
+} // namespace planemu::PLANEMU_ISA

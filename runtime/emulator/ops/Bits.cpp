@@ -1,0 +1,324 @@
+//===- Bits.cpp - logic, shifts, bit fields, byte permutation -------------===//
+//
+// PTX ISA, "Logic and Shift Instructions" and the bit instructions of "Integer Arithmetic Instructions".
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/IntegerTypes.h"
+
+namespace planemu::PLANEMU_ISA {
+
+template <auto F> static void predicateLogic(Warp &w, const Inst &i) {
+  writeMask(w, i.s[0], F(readMask(w, i.s[1]), readMask(w, i.s[2])), executing(w, i));
+}
+
+template <auto F> static void selectLogic(Decoder &d) {
+  Type type = d.takeType();
+  if (type == Type::Pred) {
+    d.def(0, 1);
+    d.use(1, type);
+    d.use(2, type);
+    if (d.operand(1).negated || d.operand(2).negated)
+      d.fail("'!' before an operand");
+    d.emit(predicateLogic<F>);
+    return;
+  }
+  if (!isBits(type))
+    d.failType(type);
+  operands(d, type, 2);
+  byWidth(d, type, [&]<class T>(T) { d.emit(lanes<F, T, T, T>); });
+}
+void selectAnd(Decoder &d) { selectLogic<[](auto a, auto b) { return a & b; }>(d); }
+void selectOr(Decoder &d) { selectLogic<[](auto a, auto b) { return a | b; }>(d); }
+void selectXor(Decoder &d) { selectLogic<[](auto a, auto b) { return a ^ b; }>(d); }
+
+void selectNot(Decoder &d) {
+  Type type = d.takeType();
+  d.def(0, bitsOf(type));
+  d.use(1, type);
+  if (type == Type::Pred) {
+    if (d.operand(1).negated)
+      d.fail("'!' before an operand");
+    d.emit([](Warp &w, const Inst &i) { writeMask(w, i.s[0], ~readMask(w, i.s[1]), executing(w, i)); });
+    return;
+  }
+  if (!isBits(type))
+    d.failType(type);
+  byWidth(d, type, [&]<class T>(T) { d.emit(lanes<[](auto a) { return ~a; }, T, T>); });
+}
+
+void selectCnot(Decoder &d) {
+  Type type = d.takeType();
+  operands(d, type, 1);
+  byWidth(d, type, [&]<class T>(T) { d.emit(each<[](T a) { return T(a == 0); }, T, T>); });
+}
+
+/// Shift amounts beyond the width count as the width.
+template <class T, bool Left> static V<T> shift(V<T> a, Vu32 amount) {
+  constexpr u32 Width = 8 * sizeof(T);
+  using U = Unsigned<T>;
+  if constexpr (sizeof(T) == 2) {
+    using W = std::conditional_t<std::is_signed_v<T>, s32, u32>;
+    return to<T>(shift<W, Left>(to<W>(a), amount));
+  } else if constexpr (std::is_signed_v<T>) {
+    Vu32 most = splat<u32>(Width - 1);
+    return a >> to<T>(choose(amount > most, most, amount));
+  } else {
+    V<U> by = to<U>(amount & (Width - 1));
+    V<Signed<T>> inRange = to<Signed<T>>(bits<Vs32>(amount < Width));
+    return choose(inRange, Left ? a << by : a >> by, V<U>{});
+  }
+}
+
+void selectShl(Decoder &d) {
+  Type type = d.takeType();
+  if (!isBits(type))
+    d.failType(type);
+  d.def(0, bitsOf(type));
+  d.use(1, type);
+  d.use(2, Type::U32);
+  byWidth(d, type, [&]<class T>(T) { d.emit(lanes<[](auto a, auto b) { return shift<T, true>(a, b); }, T, T, u32>); });
+}
+
+void selectShr(Decoder &d) {
+  Type type = d.takeType();
+  d.def(0, bitsOf(type));
+  d.use(1, type);
+  d.use(2, Type::U32);
+  auto right = [&]<class T>(T) {
+    d.emit(lanes<[](auto a, auto b) { return shift<T, false>(a, b); }, T, T, u32>);
+  };
+  if (isBits(type))
+    byWidth(d, type, right);
+  else
+    byType(d, type, right);
+}
+
+/// shf.l/.r .clamp/.wrap: 32 bits out of the 64 of b:a.
+void selectShf(Decoder &d) {
+  bool left = d.take(".l");
+  if (!left && !d.take(".r"))
+    d.fail("neither .l nor .r");
+  bool wrap = d.take(".wrap");
+  if (!wrap && !d.take(".clamp"))
+    d.fail("neither .wrap nor .clamp");
+  if (Type type = d.takeType(); type != Type::B32)
+    d.failType(type);
+  operands(d, Type::B32, 3);
+  auto emit = [&]<bool Left, bool Wrap>() {
+    d.emit(lanes<[](auto a, auto b, auto c) {
+      Vu32 by = Wrap ? c & 31 : choose(c > splat<u32>(32), splat<u32>(32), c);
+      Vu64 both = to<u64>(b) << 32 | to<u64>(a);
+      return Left ? to<u32>(both << to<u64>(by) >> 32) : to<u32>(both >> to<u64>(by));
+    }, u32, u32, u32, u32>);
+  };
+  if (left)
+    wrap ? emit.template operator()<true, true>() : emit.template operator()<true, false>();
+  else
+    wrap ? emit.template operator()<false, true>() : emit.template operator()<false, false>();
+}
+
+template <auto F32, auto F64> static void selectCount(Decoder &d) {
+  Type type = d.takeType();
+  if (!isBits(type))
+    d.failType(type);
+  d.def(0, 32);
+  d.use(1, type);
+  if (bitsOf(type) == 32)
+    d.emit(each<F32, u32, u32>);
+  else if (bitsOf(type) == 64)
+    d.emit(each<F64, u32, u64>);
+  else
+    d.failType(type);
+}
+void selectPopc(Decoder &d) {
+  selectCount<[](u32 a) { return u32(__builtin_popcount(a)); }, [](u64 a) { return u32(__builtin_popcountll(a)); }>(d);
+}
+void selectClz(Decoder &d) {
+  selectCount<[](u32 a) { return a ? u32(__builtin_clz(a)) : 32u; },
+              [](u64 a) { return a ? u32(__builtin_clzll(a)) : 64u; }>(d);
+}
+
+template <class T> static T reversed(T a) {
+  T result = 0;
+  for (unsigned bit = 0; bit < 8 * sizeof(T); ++bit)
+    result = static_cast<T>(result << 1 | (a >> bit & 1));
+  return result;
+}
+void selectBrev(Decoder &d) {
+  Type type = d.takeType();
+  if (!isBits(type) || bitsOf(type) < 32)
+    d.failType(type);
+  operands(d, type, 1);
+  if (bitsOf(type) == 32)
+    d.emit(each<reversed<u32>, u32, u32>);
+  else
+    d.emit(each<reversed<u64>, u64, u64>);
+}
+
+/// Position of the most significant bit that is not a sign bit; all ones if there is none.
+template <class T> static u32 findBit(T a) {
+  using U = Unsigned<T>;
+  U value = std::is_signed_v<T> && a < T(0) ? ~U(a) : U(a);
+  return value ? u32(63 - __builtin_clzll(value)) : ~0u;
+}
+template <class T> static u32 findShift(T a) {
+  u32 position = findBit(a);
+  return position == ~0u ? position : u32(8 * sizeof(T) - 1) - position;
+}
+
+void selectBfind(Decoder &d) {
+  bool amount = d.take(".shiftamt");
+  Type type = d.takeType();
+  d.def(0, 32);
+  d.use(1, type);
+  byType(d, type, [&]<class T>(T) {
+    if constexpr (sizeof(T) == 2)
+      d.failType(type);
+    else
+      d.emit(amount ? each<findShift<T>, u32, T> : each<findBit<T>, u32, T>);
+  });
+}
+
+void selectBfe(Decoder &d) {
+  Type type = d.takeType();
+  d.def(0, bitsOf(type));
+  d.use(1, type);
+  d.use(2, Type::U32);
+  d.use(3, Type::U32);
+  byType(d, type, [&]<class T>(T) {
+    if constexpr (sizeof(T) == 2) {
+      d.failType(type);
+    } else {
+      d.emit(each<[](T a, u32 b, u32 c) {
+        // PTX ISA, bfe: position and length are their low 8 bits; beyond the value lie copies of its sign.
+        using U = Unsigned<T>;
+        constexpr u32 Width = 8 * sizeof(T);
+        u32 position = b & 0xff, length = c & 0xff;
+        if (length == 0)
+          return T(0);
+        u32 last = position + length - 1;
+        bool sign = std::is_signed_v<T> && (U(a) >> (last < Width ? last : Width - 1) & 1);
+        U value = position < Width ? U(a) >> position : 0;
+        // bits from the end of the value on are the sign
+        u32 valid = position < Width ? Width - position : 0;
+        if (length < valid)
+          valid = length;
+        U keep = valid >= Width ? ~U(0) : (U(1) << valid) - 1;
+        return T((value & keep) | (sign ? ~keep : U(0)));
+      }, T, T, u32, u32>);
+    }
+  });
+}
+
+void selectBfi(Decoder &d) {
+  Type type = d.takeType();
+  if (!isBits(type) || bitsOf(type) < 32)
+    d.failType(type);
+  d.def(0, bitsOf(type));
+  d.use(1, type);
+  d.use(2, type);
+  d.use(3, Type::U32);
+  d.use(4, Type::U32);
+  byWidth(d, type, [&]<class T>(T) {
+    d.emit(each<[](T a, T b, u32 c, u32 e) {
+      constexpr u32 Width = 8 * sizeof(T);
+      u32 position = c & 0xff, length = e & 0xff;
+      if (position >= Width || length == 0)
+        return b;
+      T mask = length >= Width ? T(~T(0)) : T((T(1) << length) - 1);
+      return T((b & ~(mask << position)) | ((a & mask) << position));
+    }, T, T, T, u32, u32>);
+  });
+}
+
+/// PTX ISA, prmt: a nibble of c chooses a byte of b:a, its high bit replicates the byte's sign.
+static u32 permute(u32 a, u32 b, u32 c) {
+  u64 both = u64(b) << 32 | a;
+  u32 result = 0;
+  for (int n = 0; n < 4; ++n) {
+    u32 select = c >> (4 * n) & 15;
+    u32 byte = both >> (8 * (select & 7)) & 0xff;
+    if (select & 8)
+      byte = byte & 0x80 ? 0xff : 0;
+    result |= byte << (8 * n);
+  }
+  return result;
+}
+
+/// The modes f4e, b4e, rc8, ecl, ecr, rc16 take only c's low two bits; as selectors they are these.
+template <int Mode> static u32 permuteMode(u32 a, u32 b, u32 c) {
+  constexpr u16 Selectors[6][4] = {
+      {0x3210, 0x4321, 0x5432, 0x6543}, // f4e
+      {0x5670, 0x6701, 0x7012, 0x0123}, // b4e
+      {0x0000, 0x1111, 0x2222, 0x3333}, // rc8
+      {0x3210, 0x3211, 0x3222, 0x3333}, // ecl
+      {0x0000, 0x1110, 0x2210, 0x3210}, // ecr
+      {0x1010, 0x3232, 0x1010, 0x3232}, // rc16
+  };
+  return permute(a, b, Selectors[Mode][c & 3]);
+}
+
+void selectPrmt(Decoder &d) {
+  if (Type type = d.takeType(); type != Type::B32)
+    d.failType(type);
+  operands(d, Type::B32, 3);
+  Exec mode = d.take(".f4e")    ? each<permuteMode<0>, u32, u32, u32, u32>
+              : d.take(".b4e")  ? each<permuteMode<1>, u32, u32, u32, u32>
+              : d.take(".rc8")  ? each<permuteMode<2>, u32, u32, u32, u32>
+              : d.take(".ecl")  ? each<permuteMode<3>, u32, u32, u32, u32>
+              : d.take(".ecr")  ? each<permuteMode<4>, u32, u32, u32, u32>
+              : d.take(".rc16") ? each<permuteMode<5>, u32, u32, u32, u32>
+                                : nullptr;
+#if defined(__AVX2__)
+  std::int64_t selector;
+  if (!mode && d.isImmediate(3, selector) && !(selector & 0x8888)) {
+    // A constant selection is the same byte shuffle in every lane: one from each source.
+    d.emit([](Warp &w, const Inst &i) {
+      u32 mask = executing(w, i);
+      u32 fromA = static_cast<u32>(i.imm), fromB = static_cast<u32>(i.imm >> 32);
+      __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+      __m256i a = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromA)), base);
+      __m256i b = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromB)), base);
+      for (int c = 0; c < Chunks; ++c) {
+        __m256i x = _mm256_shuffle_epi8(bits<__m256i>(load<u32>(w.file + i.s[1], c)), a);
+        __m256i y = _mm256_shuffle_epi8(bits<__m256i>(load<u32>(w.file + i.s[2], c)), b);
+        merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), bits<Vu32>(_mm256_or_si256(x, y)));
+      }
+    });
+    u64 fromA = 0, fromB = 0;
+    for (int n = 0; n < 4; ++n) {
+      u64 select = static_cast<u64>(selector) >> (4 * n) & 7;
+      fromA |= (select < 4 ? select : 0x80) << (8 * n);
+      fromB |= (select < 4 ? 0x80 : select - 4) << (8 * n);
+    }
+    d.lastInst().imm = static_cast<std::int64_t>(fromB << 32 | fromA);
+    return;
+  }
+#endif
+  d.emit(mode ? mode : each<permute, u32, u32, u32, u32>);
+}
+
+/// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c).
+void selectLop3(Decoder &d) {
+  if (Type type = d.takeType(); type != Type::B32)
+    d.failType(type);
+  operands(d, Type::B32, 3);
+  std::int64_t table;
+  if (!d.isImmediate(4, table) || table < 0 || table > 255)
+    d.fail("the truth table is not a constant from 0 to 255");
+  d.use(4, Type::U32);
+  d.emit([](Warp &w, const Inst &i) {
+    u32 mask = executing(w, i);
+    for (int c = 0; c < Chunks; ++c) {
+      Vu32 x = load<u32>(w.file + i.s[1], c), y = load<u32>(w.file + i.s[2], c), z = load<u32>(w.file + i.s[3], c);
+      Vu32 result = {};
+      for (int row = 0; row < 8; ++row)
+        if (i.imm >> row & 1)
+          result |= (row & 4 ? x : ~x) & (row & 2 ? y : ~y) & (row & 1 ? z : ~z);
+      merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), result);
+    }
+  }, table);
+}
+
+} // namespace planemu::PLANEMU_ISA

@@ -1,0 +1,129 @@
+//===- Float.h - floating-point helpers and the float halves of shared mnemonics ===//
+//
+// Results are those of IEEE 754 with the GPU's conventions on top: a NaN result is always 0x7fffffff (PTX ISA,
+// "Floating Point Instructions"), .ftz flushes subnormal inputs and results to zero with their sign, .sat clamps to
+// [0, 1] and turns NaN into +0. The host's own flags are never touched.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_OPS_FLOAT_H
+#define PLANEMU_OPS_FLOAT_H
+
+#include "runtime/emulator/ops/Lanes.h"
+
+namespace planemu::PLANEMU_ISA {
+
+// add, sub, mul, fma, div, abs, neg, min and max ask these once they see that the type is no integer.
+void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate);
+void selectFloatMul(Decoder &d);
+void selectFloatFma(Decoder &d);
+void selectFloatDiv(Decoder &d, Type type);
+void selectFloatSign(Decoder &d, Type type, bool negate);
+void selectFloatOrder(Decoder &d, Type type, bool max);
+
+// The 16-bit types among them: Half.cpp.
+bool isHalf(Type type);
+void selectHalfSum(Decoder &d, Type type, bool subtract, bool saturate);
+void selectHalfMul(Decoder &d, Type type);
+void selectHalfFma(Decoder &d, Type type);
+void selectHalfSign(Decoder &d, Type type, bool negate);
+void selectHalfOrder(Decoder &d, Type type, bool max);
+
+inline Vf32 canonical(Vf32 value) {
+  return choose(value == value, value, bits<Vf32>(splat<u32>(0x7fffffff)));
+}
+inline Vf64 canonical(Vf64 value) {
+  return choose(value == value, value, bits<Vf64>(splat<u64>(0x7ff8000000000000)));
+}
+
+inline Vf32 flush(Vf32 value) {
+  Vu32 raw = bits<Vu32>(value);
+  return bits<Vf32>(choose((raw & 0x7f800000) == 0, raw & 0x80000000, raw));
+}
+
+inline Vf32 saturated(Vf32 value) {
+  Vf32 zero = {}, one = zero + 1.0f;
+  value = choose((value > zero), value, zero); // also NaN and -0
+  return choose((value < one), value, one);
+}
+
+inline Vf32 fma(Vf32 a, Vf32 b, Vf32 c) {
+#if defined(__FMA__)
+  return bits<Vf32>(_mm256_fmadd_ps(bits<__m256>(a), bits<__m256>(b), bits<__m256>(c)));
+#else
+  Vf32 result;
+  for (int lane = 0; lane < Chunk; ++lane)
+    result[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  return result;
+#endif
+}
+
+inline Vf64 fma(Vf64 a, Vf64 b, Vf64 c) {
+  Vf64 result;
+#if defined(__FMA__)
+  struct Halves {
+    __m256d low, high;
+  } x = bits<Halves>(a), y = bits<Halves>(b), z = bits<Halves>(c), r;
+  r.low = _mm256_fmadd_pd(x.low, y.low, z.low);
+  r.high = _mm256_fmadd_pd(x.high, y.high, z.high);
+  result = bits<Vf64>(r);
+#else
+  for (int lane = 0; lane < Chunk; ++lane)
+    result[lane] = __builtin_fma(a[lane], b[lane], c[lane]);
+#endif
+  return result;
+}
+
+inline Vf32 squareRoot(Vf32 a) {
+#if defined(__AVX__)
+  return bits<Vf32>(_mm256_sqrt_ps(bits<__m256>(a)));
+#else
+  Vf32 result;
+  for (int lane = 0; lane < Chunk; ++lane)
+    result[lane] = __builtin_sqrtf(a[lane]);
+  return result;
+#endif
+}
+
+inline Vf64 squareRoot(Vf64 a) {
+  Vf64 result;
+#if defined(__AVX__)
+  struct Halves {
+    __m256d low, high;
+  } x = bits<Halves>(a), r;
+  r.low = _mm256_sqrt_pd(x.low);
+  r.high = _mm256_sqrt_pd(x.high);
+  result = bits<Vf64>(r);
+#else
+  for (int lane = 0; lane < Chunk; ++lane)
+    result[lane] = __builtin_sqrt(a[lane]);
+#endif
+  return result;
+}
+
+/// Rounding of a result that is known as a double plus the sign of what is missing: nearest-even, or towards -inf,
+/// zero, +inf.
+enum class Round : u8 { Nearest, Down, Zero, Up };
+
+/// f32 from value + rest, where |rest| is less than half an ulp of value.
+inline f32 roundTo(Round mode, f64 value, f64 rest) {
+  f32 nearest = static_cast<f32>(value);
+  if (mode == Round::Nearest || !(value - value == 0)) // also inf and NaN
+    return nearest;
+  int sign = nearest > value ? 1 : nearest < value ? -1 : rest < 0 ? 1 : rest > 0 ? -1 : 0; // of nearest - exact
+  bool down = mode == Round::Down || (mode == Round::Zero && value > 0);
+  bool up = mode == Round::Up || (mode == Round::Zero && value < 0);
+  if ((sign > 0 && down) || (sign < 0 && up)) {
+    s32 raw = bits<s32>(nearest);
+    // One step towards -inf or +inf on the sign-magnitude line.
+    if (raw == 0 || raw == s32(0x80000000))
+      raw = down ? s32(0x80000001) : 1;
+    else
+      raw += (raw < 0) == down ? 1 : -1;
+    return bits<f32>(raw);
+  }
+  return nearest;
+}
+
+} // namespace planemu::PLANEMU_ISA
+
+#endif // PLANEMU_OPS_FLOAT_H

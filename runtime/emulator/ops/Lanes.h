@@ -1,0 +1,221 @@
+//===- Lanes.h - how an instruction's function walks the 32 lanes ---------===//
+//
+// The files of this folder are compiled once per instruction set of the host (CMakeLists.txt), each time in a
+// namespace of its own, PLANEMU_ISA. They use the compilers' vector extension on eight lanes at a time, so one source
+// serves all; intrinsics appear where the extension has no word for the operation.
+//
+// An instruction is a lambda on vectors:   d.emit(lanes<[](auto a, auto b) { return a + b; }, u32, u32, u32>)
+// or, where vectors do not help, on lanes: d.emit(each<[](u32 a) { return reverse(a); }, u32, u32>)
+//
+// Lambdas see all lanes, also those that do not execute; only memory, division and what could trap or be slow is done
+// on live lanes alone. Sources of a chunk are read before its destination is written, so a destination may be a
+// source of the same width.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_OPS_LANES_H
+#define PLANEMU_OPS_LANES_H
+
+#include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Machine.h"
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace planemu::PLANEMU_ISA {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s8 = std::int8_t;
+using s16 = std::int16_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+using f32 = float;
+using f64 = double;
+
+constexpr int Chunk = 8;           // lanes of one vector
+constexpr int Chunks = 32 / Chunk; // vectors of one register
+
+template <class T> struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * Chunk)));
+};
+template <class T> using V = typename VectorOf<T>::type;
+
+using Vu8 = V<u8>;
+using Vu16 = V<u16>;
+using Vu32 = V<u32>;
+using Vu64 = V<u64>;
+using Vs16 = V<s16>;
+using Vs32 = V<s32>;
+using Vs64 = V<s64>;
+using Vf32 = V<f32>;
+using Vf64 = V<f64>;
+
+template <class To, class From> inline To bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+/// Lane-wise conversion of value.
+template <class T, class From> inline V<T> to(From from) { return __builtin_convertvector(from, V<T>); }
+template <class T> inline V<T> splat(T value) { return V<T>{} + value; }
+
+template <class T> inline V<T> load(const char *slot, int chunk) {
+  return *reinterpret_cast<const V<T> *>(slot + chunk * sizeof(V<T>));
+}
+template <class T> inline void store(char *slot, int chunk, V<T> value) {
+  *reinterpret_cast<V<T> *>(slot + chunk * sizeof(V<T>)) = value;
+}
+
+/// Integer type of a size; comparisons of vectors have its signed form.
+template <int Bytes> struct IntegerOf;
+template <> struct IntegerOf<1> {
+  using u = u8;
+  using s = s8;
+};
+template <> struct IntegerOf<2> {
+  using u = u16;
+  using s = s16;
+};
+template <> struct IntegerOf<4> {
+  using u = u32;
+  using s = s32;
+};
+template <> struct IntegerOf<8> {
+  using u = u64;
+  using s = s64;
+};
+template <class T> using Unsigned = typename IntegerOf<sizeof(T)>::u;
+template <class T> using Signed = typename IntegerOf<sizeof(T)>::s;
+
+/// Bits 0-7 of `mask` as a vector of all ones or zero.
+template <class T> inline V<Signed<T>> expand(u32 mask) {
+  using S = Signed<T>;
+  if constexpr (sizeof(T) == 2) {
+    V<s16> select = {1, 2, 4, 8, 16, 32, 64, 128};
+    return (splat<s16>(static_cast<s16>(mask & 0xff)) & select) != 0;
+  } else {
+    V<S> select = {1, 2, 4, 8, 16, 32, 64, 128};
+    return (splat<S>(static_cast<S>(mask)) & select) != 0;
+  }
+}
+
+/// One bit per lane of a comparison's result.
+template <class Compared> inline u32 compress(Compared compared) {
+  constexpr int Bytes = sizeof(Compared) / Chunk;
+#if defined(__AVX2__)
+  if constexpr (Bytes == 4)
+    return static_cast<u32>(_mm256_movemask_ps(bits<__m256>(compared)));
+  if constexpr (Bytes == 8) {
+    struct Halves {
+      __m256d low, high;
+    } halves = bits<Halves>(compared);
+    return static_cast<u32>(_mm256_movemask_pd(halves.low) | _mm256_movemask_pd(halves.high) << 4);
+  }
+#elif defined(__SSE2__)
+  if constexpr (Bytes == 4) {
+    struct Halves {
+      __m128 low, high;
+    } halves = bits<Halves>(compared);
+    return static_cast<u32>(_mm_movemask_ps(halves.low) | _mm_movemask_ps(halves.high) << 4);
+  }
+#endif
+#if defined(__SSE2__)
+  if constexpr (Bytes == 2)
+    return static_cast<u32>(_mm_movemask_epi8(_mm_packs_epi16(bits<__m128i>(compared), __m128i{}))) & 0xff;
+#endif
+  Vu8 one = {1, 2, 4, 8, 16, 32, 64, 128};
+  Vu8 narrow = bits<Vu8>(__builtin_convertvector(compared, V<s8>)) & one;
+  return static_cast<u32>(bits<u64>(narrow) * 0x0101010101010101ull >> 56);
+}
+
+template <class Mask, class T> inline T choose(Mask mask, T yes, T no) {
+  using M = V<Unsigned<std::remove_cvref_t<decltype(yes[0])>>>;
+  M m = bits<M>(mask);
+  return bits<T>((bits<M>(yes) & m) | (bits<M>(no) & ~m));
+}
+
+inline u32 readMask(const Warp &w, u32 offset) {
+  u32 mask;
+  std::memcpy(&mask, w.file + offset, 4);
+  return mask;
+}
+inline void writeMask(Warp &w, u32 offset, u32 value, u32 lanes) {
+  u32 mask = (readMask(w, offset) & ~lanes) | (value & lanes);
+  std::memcpy(w.file + offset, &mask, 4);
+}
+/// The lanes that execute.
+inline u32 executing(const Warp &w, const Inst &i) { return w.active & (readMask(w, i.guard) ^ i.guardXor); }
+
+template <class T> inline T *at(Warp &w, u32 offset) { return reinterpret_cast<T *>(w.file + offset); }
+
+/// Writes `value` in the lanes of `mask`; mask bits 0-7 are this chunk's.
+template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value) {
+  store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
+}
+
+/// Operand offsets of an Inst, wherever they are.
+inline const u32 *operandsOf(const Inst &i) { return i.ops ? i.ops : i.s; }
+
+template <auto F, class D, class... S, std::size_t... N>
+inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  u32 mask = executing(w, i);
+  char *d = w.file + i.s[0];
+  if (mask == ~0u) [[likely]] {
+    for (int c = 0; c < Chunks; ++c) {
+      V<D> value = F(load<S>(w.file + i.s[1 + N], c)...);
+      store<D>(d, c, value);
+    }
+  } else if (mask) {
+    for (int c = 0; c < Chunks; ++c) {
+      V<D> value = F(load<S>(w.file + i.s[1 + N], c)...);
+      merge<D>(d, c, mask >> (c * Chunk), value);
+    }
+  }
+}
+
+/// Destination 0 = F(sources 1, 2, ...), by vectors.
+template <auto F, class D, class... S> void lanes(Warp &w, const Inst &i) {
+  lanesOf<F, D, S...>(w, i, std::index_sequence_for<S...>());
+}
+
+template <auto F, class D, class... S, std::size_t... N>
+inline void eachOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  u32 mask = executing(w, i);
+  D *d = at<D>(w, i.s[0]);
+  if (mask == ~0u) {
+    for (int lane = 0; lane < 32; ++lane)
+      d[lane] = F(at<S>(w, i.s[1 + N])[lane]...);
+    return;
+  }
+  for (u32 left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    d[lane] = F(at<S>(w, i.s[1 + N])[lane]...);
+  }
+}
+
+/// Destination 0 = F(sources 1, 2, ...), lane by lane.
+template <auto F, class D, class... S> void each(Warp &w, const Inst &i) {
+  eachOf<F, D, S...>(w, i, std::index_sequence_for<S...>());
+}
+
+/// Predicate 0 = F(sources 1, 2, ...), by vectors; F compares.
+template <auto F, class... S, std::size_t... N>
+inline void testOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  u32 mask = executing(w, i), result = 0;
+  for (int c = 0; c < Chunks; ++c)
+    result |= compress(F(load<S>(w.file + i.s[1 + N], c)...)) << (c * Chunk);
+  writeMask(w, i.s[0], result, mask);
+}
+template <auto F, class... S> void test(Warp &w, const Inst &i) {
+  testOf<F, S...>(w, i, std::index_sequence_for<S...>());
+}
+
+} // namespace planemu::PLANEMU_ISA
+
+#endif // PLANEMU_OPS_LANES_H

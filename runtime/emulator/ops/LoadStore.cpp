@@ -1,0 +1,301 @@
+//===- LoadStore.cpp - ld, ldu, st ----------------------------------------===//
+//
+// PTX ISA, "Data Movement: ld, ld.global.nc, st". Cache hints change nothing here; the orderings (.relaxed, .acquire,
+// .release, .volatile) become fences of the host, whose plain accesses are at least relaxed for aligned words.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/ops/Access.h"
+#include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/LoadStore.h"
+#include "runtime/emulator/ops/Transpose.h"
+
+#include <atomic>
+
+namespace planemu::PLANEMU_ISA {
+
+static constexpr const char *loadNames[] = {"ld.global", "ld.shared", "ld.local"};
+static constexpr const char *storeNames[] = {"st.global", "st.shared", "st.local"};
+
+template <class T> static T *hostPointer(u64 address) { return reinterpret_cast<T *>(address); }
+
+/// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
+template <Where Space, class Base, class T, class R, int N> static void loadRows(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  const u32 *ops = operandsOf(i);
+  constexpr u32 RowBytes = N * sizeof(T);
+  Rows rows;
+  formAddresses<Base>(w, ops[N], i.imm, rows.host);
+  resolve<Space>(w, i, mask, RowBytes, RowBytes, loadNames[int(Space)], rows);
+  alignas(64) char gathered[32 * RowBytes];
+  const char *from = rows.whole;
+  if (!from) {
+    if (mask == ~0u && !w.cta->failed) {
+      for (int lane = 0; lane < 32; ++lane)
+        std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
+    } else {
+      std::memset(gathered, 0, sizeof(gathered));
+      for (u32 left = mask; left; left &= left - 1) {
+        int lane = __builtin_ctz(left);
+        if (rows.host.of[lane])
+          std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
+      }
+    }
+    from = gathered;
+  }
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> v[N];
+    std::memcpy(v, from + c * sizeof(v), sizeof(v));
+    rowsToColumns<T, N>(v);
+    for (int n = 0; n < N; ++n) {
+      V<R> value;
+      if constexpr (sizeof(T) == sizeof(R))
+        value = bits<V<R>>(v[n]);
+      else
+        value = bits<V<R>>(to<std::conditional_t<std::is_signed_v<T>, Signed<R>, R>>(v[n]));
+      if (mask == ~0u) [[likely]]
+        store<R>(w.file + ops[n], c, value);
+      else
+        merge<R>(w.file + ops[n], c, mask >> (c * Chunk), value);
+    }
+  }
+}
+
+template <Where Space, class Base, class T, class R, int N> static void storeRows(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  const u32 *ops = operandsOf(i);
+  constexpr u32 RowBytes = N * sizeof(T);
+  Rows rows;
+  formAddresses<Base>(w, ops[0], i.imm, rows.host);
+  resolve<Space>(w, i, mask, RowBytes, RowBytes, storeNames[int(Space)], rows);
+  alignas(64) char scattered[32 * RowBytes];
+  char *into = rows.whole ? rows.whole : scattered;
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> v[N];
+    for (int n = 0; n < N; ++n) {
+      if constexpr (sizeof(T) == sizeof(R))
+        v[n] = load<T>(w.file + ops[1 + n], c);
+      else
+        v[n] = to<T>(load<R>(w.file + ops[1 + n], c));
+    }
+    columnsToRows<T, N>(v);
+    std::memcpy(into + c * sizeof(v), v, sizeof(v));
+  }
+  if (rows.whole)
+    return;
+  for (u32 left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    if (rows.host.of[lane])
+      std::memcpy(hostPointer<char>(rows.host.of[lane]), scattered + lane * RowBytes, RowBytes);
+  }
+}
+
+// --- Choosing ---------------------------------------------------------------
+
+namespace {
+struct Form {
+  Where where;
+  unsigned baseBits;
+  Type type;
+  unsigned registerBits, count;
+  bool isStore;
+};
+} // namespace
+
+template <Where Space, class Base, class T, class R, int N> static Exec rowsOf(const Form &f) {
+  return f.isStore ? storeRows<Space, Base, Unsigned<T>, R, N> : loadRows<Space, Base, T, R, N>;
+}
+
+template <Where Space, class Base, class T, class R> static Exec byCount(const Form &f) {
+  switch (f.count) {
+  case 1:
+    return rowsOf<Space, Base, T, R, 1>(f);
+  case 2:
+    return rowsOf<Space, Base, T, R, 2>(f);
+  case 4:
+    return rowsOf<Space, Base, T, R, 4>(f);
+  case 8:
+    if constexpr (sizeof(T) <= 4)
+      return rowsOf<Space, Base, T, R, 8>(f);
+    [[fallthrough]];
+  default:
+    return nullptr;
+  }
+}
+
+template <Where Space, class Base, class T> static Exec byRegister(const Form &f) {
+  if (f.registerBits == 8 * sizeof(T) || (sizeof(T) == 1 && f.registerBits == 16))
+    return byCount<Space, Base, T, std::conditional_t<sizeof(T) == 1, u16, Unsigned<T>>>(f);
+  // Wider registers than the type: single loads and stores, and bytes.
+  if (f.count != 1 && sizeof(T) != 1)
+    return nullptr;
+  if constexpr (sizeof(T) == 1)
+    if (f.registerBits == 32 && f.count != 1)
+      return byCount<Space, Base, T, u32>(f);
+  if (f.count != 1)
+    return nullptr;
+  if constexpr (sizeof(T) < 4)
+    if (f.registerBits == 32)
+      return rowsOf<Space, Base, T, u32, 1>(f);
+  if constexpr (sizeof(T) < 8)
+    if (f.registerBits == 64)
+      return rowsOf<Space, Base, T, u64, 1>(f);
+  return nullptr;
+}
+
+template <Where Space, class Base> static Exec byType(const Form &f) {
+  bool extends = isSigned(f.type);
+  switch (bitsOf(f.type)) {
+  case 8:
+    return extends ? byRegister<Space, Base, s8>(f) : byRegister<Space, Base, u8>(f);
+  case 16:
+    return extends ? byRegister<Space, Base, s16>(f) : byRegister<Space, Base, u16>(f);
+  case 32:
+    return extends ? byRegister<Space, Base, s32>(f) : byRegister<Space, Base, u32>(f);
+  case 64:
+    return byRegister<Space, Base, u64>(f);
+  default:
+    return nullptr;
+  }
+}
+
+template <Where Space> static Exec byBase(const Form &f) {
+  return f.baseBits == 64 ? byType<Space, u64>(f) : byType<Space, u32>(f);
+}
+
+static Exec find(const Form &f) {
+  switch (f.where) {
+  case Where::Global:
+    return byBase<Where::Global>(f);
+  case Where::Shared:
+    return byBase<Where::Shared>(f);
+  default:
+    return byBase<Where::Local>(f);
+  }
+}
+
+static void fenceAll(Warp &w, const Inst &i) {
+  if (executing(w, i))
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+Where whereOf(Decoder &d, Space space) {
+  switch (space) {
+  case Space::Generic:
+  case Space::Global:
+    return Where::Global;
+  case Space::Shared:
+    return Where::Shared;
+  case Space::Local:
+    return Where::Local;
+  default:
+    d.fail("this space is not supported here");
+  }
+}
+
+Space takeSpace(Decoder &d) {
+  if (d.take(".global"))
+    return Space::Global;
+  if (d.take(".shared") || d.take(".shared::cta"))
+    return Space::Shared;
+  if (d.take(".local"))
+    return Space::Local;
+  if (d.take(".const"))
+    return Space::Const;
+  if (d.take(".param") || d.take(".param::entry") || d.take(".param::func"))
+    return Space::Param;
+  return Space::Generic;
+}
+
+/// Hints that only speed depends on.
+void takeHints(Decoder &d) {
+  for (const char *hint :
+       {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".nc", ".L1::evict_normal", ".L1::evict_unchanged",
+        ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate", ".L2::evict_last", ".L2::evict_normal",
+        ".L2::evict_first", ".L2::64B", ".L2::128B", ".L2::256B"})
+    d.take(hint);
+}
+
+static unsigned takeCount(Decoder &d) {
+  return d.take(".v2") ? 2 : d.take(".v4") ? 4 : d.take(".v8") ? 8 : 1;
+}
+
+/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope; true if it orders other accesses.
+static bool takeOrder(Decoder &d, const char *ordering) {
+  bool orders = d.take(ordering);
+  if (orders || d.take(".relaxed") || d.take(".mmio")) {
+    if (!d.take(".gpu") && !d.take(".sys") && !d.take(".cta") && !d.take(".cluster"))
+      d.fail("no scope");
+  } else if (!d.take(".weak")) {
+    d.take(".volatile");
+  }
+  return orders;
+}
+
+void selectLd(Decoder &d) {
+  bool acquire = takeOrder(d, ".acquire");
+  Space space = takeSpace(d);
+  takeHints(d);
+  unsigned count = takeCount(d);
+  Type type = d.takeType();
+  const Operand &to = d.operand(0);
+  if ((to.kind == Operand::Vector) != (count > 1) || d.elements(0) != count)
+    d.fail("the vector does not have " + std::to_string(count) + " elements");
+  auto element = [&](unsigned n) -> const Operand & { return count == 1 ? to : to.parts[n]; };
+
+  if (d.isKernelParameter(1) && (space == Space::Param || space == Space::Generic)) {
+    // A parameter at a known offset is a constant: a move.
+    for (unsigned n = 0; n < count; ++n) {
+      unsigned bits = d.defWide(element(n), type);
+      d.useKernelParameter(1, n * bitsOf(type) / 8, type, bits);
+      d.emit(copyOf(d, bits));
+    }
+    return;
+  }
+  unsigned bits = 0;
+  for (unsigned n = 0; n < count; ++n) {
+    unsigned these = d.defWide(element(n), type);
+    if (bits && bits != these)
+      d.fail("registers of different widths");
+    bits = these;
+  }
+  Decoder::Address address = d.useAddress(1, space);
+  Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, false});
+  if (!run)
+    d.failType(type);
+  d.emitList(run, address.offset);
+  d.needsRegionCache();
+  if (acquire)
+    d.emit(fenceAll);
+}
+
+void selectSt(Decoder &d) {
+  bool release = takeOrder(d, ".release");
+  Space space = takeSpace(d);
+  takeHints(d);
+  unsigned count = takeCount(d);
+  Type type = d.takeType();
+  const Operand &from = d.operand(1);
+  if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
+    d.fail("the vector does not have " + std::to_string(count) + " elements");
+  if (release)
+    d.emit(fenceAll);
+  Decoder::Address address = d.useAddress(0, space);
+  unsigned bits = 0;
+  for (unsigned n = 0; n < count; ++n) {
+    unsigned these = d.useWide(count == 1 ? from : from.parts[n], type);
+    if (bits && bits != these)
+      d.fail("registers of different widths");
+    bits = these;
+  }
+  Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, true});
+  if (!run)
+    d.failType(type);
+  d.emitList(run, address.offset);
+  d.needsRegionCache();
+}
+
+} // namespace planemu::PLANEMU_ISA

@@ -1,0 +1,21 @@
+//===- LoadStore.h - what the memory instructions share -------------------===//
+
+#ifndef PLANEMU_OPS_LOADSTORE_H
+#define PLANEMU_OPS_LOADSTORE_H
+
+#include "runtime/emulator/ops/Access.h"
+
+namespace planemu::PLANEMU_ISA {
+
+/// Consumes a space; Generic if none is given.
+Space takeSpace(Decoder &d);
+/// Consumes the cache hints, on which only speed depends.
+void takeHints(Decoder &d);
+/// Where Access.h looks up addresses of `space`.
+Where whereOf(Decoder &d, Space space);
+/// A move between registers of `bits` bits.
+Exec copyOf(Decoder &d, unsigned bits);
+
+} // namespace planemu::PLANEMU_ISA
+
+#endif // PLANEMU_OPS_LOADSTORE_H

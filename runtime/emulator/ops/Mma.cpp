@@ -1,0 +1,255 @@
+//===- Mma.cpp - ldmatrix, stmatrix, mma.sync -----------------------------===//
+//
+// A register of fragment A, B (32 lanes of 32 bits) is an 8 x 16-byte tile, row by row: lane l holds bytes
+// 4 (l % 4) ... of row l / 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"). So ldmatrix copies eight rows of 16 bytes, and
+// mma reads
+//
+//        k 0..7   k 8..15 (fp8: 0..15, 16..31)          n 0..7
+//   m 0..7   A0       A2                       C0,C1 interleaved: row m, columns 2 (l % 4) + {0, 1}
+//   m 8..15  A1       A3                       C2,C3
+//   B0: rows are n, columns k 0..7;  B1: k 8..15
+//
+// Products are accumulated in f32, one fused multiply-add after the other in the order of k, starting from C. Hardware
+// adds in another order with other intermediate widths (and does not document which), so results of mma are compared
+// with a tolerance.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/ops/Formats.h"
+#include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/LoadStore.h"
+
+namespace planemu::PLANEMU_ISA {
+
+/// All 32 lanes must execute; true if they do.
+static bool wholeWarp(Warp &w, const Inst &i, const char *what) {
+  u32 mask = executing(w, i);
+  if (mask == ~0u)
+    return true;
+  if (mask)
+    reportFault(w, i.line, FaultKind::PartialWarp, static_cast<unsigned>(__builtin_ctz(mask)), 0, 0, what);
+  return false;
+}
+
+// --- ldmatrix, stmatrix -----------------------------------------------------
+
+/// Host addresses of the rows: lanes 8n ... 8n + 7 hold those of tile n.
+template <class Base, int Tiles>
+static bool resolveTiles(Warp &w, const Inst &i, u32 slot, const char *access, Rows &rows) {
+  formAddresses<Base>(w, slot, i.imm, rows.host);
+  u32 lanes = Tiles == 4 ? ~0u : (1u << (8 * Tiles)) - 1;
+  resolve<Where::Shared>(w, i, lanes, 16, 16, access, rows);
+  if (w.cta->failed)
+    return false;
+  if (rows.whole)
+    for (int lane = 0; lane < 8 * Tiles; ++lane)
+      rows.host.of[lane] = reinterpret_cast<u64>(rows.whole) + static_cast<u64>(16 * lane);
+  return true;
+}
+
+static void transposeTile(u16 *tile) {
+  for (int row = 0; row < 8; ++row)
+    for (int column = 0; column < row; ++column)
+      std::swap(tile[8 * row + column], tile[8 * column + row]);
+}
+
+/// Operands: members (all), destinations, address.
+template <class Base, int Tiles, bool Transposed> static void loadMatrix(Warp &w, const Inst &i) {
+  Rows rows;
+  const u32 *ops = operandsOf(i);
+  if (!wholeWarp(w, i, "ldmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1 + Tiles], "ldmatrix", rows))
+    return;
+  for (int tile = 0; tile < Tiles; ++tile) {
+    char *d = w.file + ops[1 + tile];
+    for (int row = 0; row < 8; ++row)
+      std::memcpy(d + 16 * row, reinterpret_cast<const char *>(rows.host.of[8 * tile + row]), 16);
+    if constexpr (Transposed)
+      transposeTile(reinterpret_cast<u16 *>(d));
+  }
+}
+
+/// Operands: members (all), address, sources.
+template <class Base, int Tiles, bool Transposed> static void storeMatrix(Warp &w, const Inst &i) {
+  Rows rows;
+  const u32 *ops = operandsOf(i);
+  if (!wholeWarp(w, i, "stmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1], "stmatrix", rows))
+    return;
+  for (int tile = 0; tile < Tiles; ++tile) {
+    alignas(16) u16 copy[64];
+    std::memcpy(copy, w.file + ops[2 + tile], sizeof(copy));
+    if constexpr (Transposed)
+      transposeTile(copy);
+    for (int row = 0; row < 8; ++row)
+      std::memcpy(reinterpret_cast<char *>(rows.host.of[8 * tile + row]), copy + 8 * row, 16);
+  }
+}
+
+template <bool Store> static void selectMatrix(Decoder &d) {
+  if (!d.take(".sync") || !d.take(".aligned") || !d.take(".m8n8"))
+    d.fail("only .sync.aligned.m8n8 is supported");
+  int tiles = d.take(".x1") ? 1 : d.take(".x2") ? 2 : d.take(".x4") ? 4 : 0;
+  if (!tiles)
+    d.fail("none of .x1 .x2 .x4");
+  bool transposed = d.take(".trans");
+  if (!d.take(".shared") && !d.take(".shared::cta"))
+    d.fail("the address is not .shared");
+  if (Type type = d.takeType(); type != Type::B16)
+    d.failType(type);
+  const Operand &registers = d.operand(Store ? 1 : 0);
+  if (registers.kind != Operand::Vector || static_cast<int>(registers.parts.size()) != tiles)
+    d.fail("the vector does not have " + std::to_string(tiles) + " elements");
+  d.useConstant(~0u, 32);
+  Decoder::Address address{};
+  if (Store)
+    address = d.useAddress(0, Space::Shared);
+  for (const Operand &part : registers.parts)
+    Store ? d.use(part, Type::B32) : d.def(part, 32);
+  if (!Store)
+    address = d.useAddress(1, Space::Shared);
+  auto choose = [&]<class Base, bool Transposed>() -> Exec {
+    if constexpr (Store)
+      return tiles == 1 ? storeMatrix<Base, 1, Transposed> : tiles == 2 ? storeMatrix<Base, 2, Transposed> : storeMatrix<Base, 4, Transposed>;
+    else
+      return tiles == 1 ? loadMatrix<Base, 1, Transposed> : tiles == 2 ? loadMatrix<Base, 2, Transposed> : loadMatrix<Base, 4, Transposed>;
+  };
+  Exec run = address.baseBits == 32 ? (transposed ? choose.template operator()<u32, true>() : choose.template operator()<u32, false>())
+                                    : (transposed ? choose.template operator()<u64, true>() : choose.template operator()<u64, false>());
+  d.emitList(run, address.offset, Inst::Sync);
+}
+void selectLdmatrix(Decoder &d) { selectMatrix<false>(d); }
+void selectStmatrix(Decoder &d) { selectMatrix<true>(d); }
+
+// --- mma --------------------------------------------------------------------
+
+namespace {
+
+struct Bf16Format {
+  static constexpr int Bytes = 2;
+  static Vf32 widen(const char *from) {
+    Vu16 raw;
+    std::memcpy(&raw, from, sizeof(raw));
+    return fromBf16(raw);
+  }
+};
+struct F16Format {
+  static constexpr int Bytes = 2;
+  static Vf32 widen(const char *from) {
+    Vu16 raw;
+    std::memcpy(&raw, from, sizeof(raw));
+    return fromF16(raw);
+  }
+};
+struct E4m3Format {
+  static constexpr int Bytes = 1;
+  static Vf32 widen(const char *from) {
+    Vu8 raw;
+    std::memcpy(&raw, from, sizeof(raw));
+    return e4m3ToF32(to<u16>(raw));
+  }
+};
+struct E5m2Format {
+  static constexpr int Bytes = 1;
+  static Vf32 widen(const char *from) {
+    Vu8 raw;
+    std::memcpy(&raw, from, sizeof(raw));
+    return fromF16(e5m2ToF16(to<u16>(raw)));
+  }
+};
+
+} // namespace
+
+/// Eight rows of eight to eight columns.
+static void transpose8(const Vf32 *rows, Vf32 *columns) {
+  Vf32 a[8], b[8];
+  for (int n = 0; n < 4; ++n) {
+    a[2 * n] = __builtin_shufflevector(rows[2 * n], rows[2 * n + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    a[2 * n + 1] = __builtin_shufflevector(rows[2 * n], rows[2 * n + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int half = 0; half < 2; ++half)
+    for (int n = 0; n < 2; ++n) {
+      b[4 * half + 2 * n] = __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      b[4 * half + 2 * n + 1] = __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int n = 0; n < 4; ++n) {
+    columns[n] = __builtin_shufflevector(b[n], b[n + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    columns[n + 4] = __builtin_shufflevector(b[n], b[n + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+/// Operands: members (all), D0-D3, A0-A3, B0-B1, C0-C3. K: depth, 16 or 32.
+template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst &i) {
+  if (!wholeWarp(w, i, "mma"))
+    return;
+  constexpr int K = 32 / FormatA::Bytes, Half = K / 2; // a tile has Half columns
+  const u32 *d = i.ops + 1, *aRegisters = i.ops + 5, *bRegisters = i.ops + 9, *c = i.ops + 11;
+  alignas(64) f32 a[16][K];
+  for (int tile = 0; tile < 4; ++tile)
+    for (int row = 0; row < 8; ++row)
+      for (int column = 0; column < Half; column += 8)
+        *reinterpret_cast<Vf32 *>(&a[row + 8 * (tile & 1)][Half * (tile >> 1) + column]) =
+            FormatA::widen(w.file + aRegisters[tile] + 16 * row + column * FormatA::Bytes);
+  Vf32 b[K]; // b[k]: all n
+  for (int tile = 0; tile < 2; ++tile)
+    for (int column = 0; column < Half; column += 8) {
+      Vf32 rows[8];
+      for (int n = 0; n < 8; ++n)
+        rows[n] = FormatB::widen(w.file + bRegisters[tile] + 16 * n + column * FormatB::Bytes);
+      transpose8(rows, b + Half * tile + column);
+    }
+  for (int half = 0; half < 2; ++half) {
+    // Rows 8 half ... + 7 of C: two registers interleave to 8 x 8.
+    Vf32 sum[8];
+    for (int pair = 0; pair < 4; ++pair) {
+      Vf32 even = load<f32>(w.file + c[2 * half], pair), odd = load<f32>(w.file + c[2 * half + 1], pair);
+      sum[2 * pair] = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
+      sum[2 * pair + 1] = __builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    for (int k = 0; k < K; ++k)
+      for (int row = 0; row < 8; ++row)
+        sum[row] = fma(splat<f32>(0) + a[8 * half + row][k], b[k], sum[row]);
+    for (int pair = 0; pair < 4; ++pair) {
+      Vf32 first = canonical(sum[2 * pair]), second = canonical(sum[2 * pair + 1]);
+      store<f32>(w.file + d[2 * half], pair, __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14));
+      store<f32>(w.file + d[2 * half + 1], pair, __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15));
+    }
+  }
+}
+
+static Exec find(std::string_view shape, std::string_view a, std::string_view b) {
+  if (shape == ".m16n8k16")
+    return a == ".bf16" && b == ".bf16" ? multiply<Bf16Format, Bf16Format>
+           : a == ".f16" && b == ".f16" ? multiply<F16Format, F16Format>
+                                        : nullptr;
+  if (shape == ".m16n8k32") {
+    if (a == ".e4m3")
+      return b == ".e4m3" ? multiply<E4m3Format, E4m3Format> : b == ".e5m2" ? multiply<E4m3Format, E5m2Format> : nullptr;
+    if (a == ".e5m2")
+      return b == ".e4m3" ? multiply<E5m2Format, E4m3Format> : b == ".e5m2" ? multiply<E5m2Format, E5m2Format> : nullptr;
+  }
+  return nullptr;
+}
+
+/// mma.sync.aligned.shape.row.col{.kind::f8f6f4}.f32.A.B.f32 d, a, b, c.
+void selectMma(Decoder &d) {
+  if (!d.take(".sync") || !d.take(".aligned"))
+    d.fail("only .sync.aligned is supported");
+  if (!d.take(".row") || !d.take(".col"))
+    d.fail("only .row.col is supported");
+  d.take(".kind::f8f6f4");
+  std::vector<std::string_view> rest = d.takeAll(); // shape, D, A, B, C
+  Exec run = rest.size() == 5 && rest[1] == ".f32" && rest[4] == ".f32" ? find(rest[0], rest[2], rest[3]) : nullptr;
+  if (!run)
+    d.fail("this shape and these types are not supported");
+  constexpr unsigned Sizes[] = {4, 4, 2, 4};
+  for (unsigned n = 0; n < 4; ++n)
+    if (d.operand(n).kind != Operand::Vector || d.elements(n) != Sizes[n])
+      d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(Sizes[n]) + " elements");
+  d.useConstant(~0u, 32);
+  for (const Operand &part : d.operand(0).parts)
+    d.def(part, 32);
+  for (unsigned n = 1; n < 4; ++n)
+    for (const Operand &part : d.operand(n).parts)
+      d.use(part, n == 3 ? Type::F32 : Type::B32);
+  d.emitList(run, 0, Inst::Sync);
+}
+
+} // namespace planemu::PLANEMU_ISA
