@@ -1,14 +1,15 @@
 //===- Code.h - a kernel in the form that is executed ---------------------===//
 //
-// Decoded once at module load, immutable afterwards and shared by all workers. One Inst is one call through a
-// pointer chosen for its opcode, types and modifiers; its operands are byte offsets into the *file* of the warp that
-// executes it:
+// Decoded once at module load, immutable afterwards and shared by all workers. One Inst is one call
+// through a pointer chosen for its opcode, types and modifiers; its operands are byte offsets into
+// the *file* of the warp that executes it:
 //
 //   file:  | predicates, 4 bytes each | constants | registers |
 //
-// A predicate is a mask of 32 lanes, and the one at offset 0 is always all ones: an unguarded instruction is guarded
-// by it. Registers and constants are 32 lanes of 2, 4 or 8 bytes, 64-byte aligned. Immediates, kernel parameters and
-// special registers are constants, so that every operand is of one kind.
+// A predicate is a mask of 32 lanes, and the one at offset 0 is always all ones: an unguarded
+// instruction is guarded by it. Registers and constants are 32 lanes of 2, 4 or 8 bytes, 64-byte
+// aligned. Immediates, kernel parameters and special registers are constants, so that every operand
+// is of one kind.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_CODE_H
@@ -31,40 +32,41 @@ struct Inst {
   };
 
   Exec run = nullptr;
-  std::uint32_t s[6] = {};       // operands in the order of the decoder's calls, if they are six or fewer
-  std::uint32_t guard = 0;       // predicate
-  std::uint32_t guardXor = 0;    // all ones: @!%p
+  std::uint32_t s[6] = {}; // operands in the order of the decoder's calls, if they are six or fewer
+  std::uint32_t guard = 0; // predicate
+  std::uint32_t guardXor = 0;         // all ones: @!%p
   const std::uint32_t *ops = nullptr; // all operands, where there may be more than six
-  std::int64_t imm = 0;          // address offset, or what the instruction packs here
+  std::int64_t imm = 0;               // address offset, or what the instruction packs here
   std::uint32_t line = 0;
-  std::uint16_t cache = 0;       // of Warp::regions: the region this instruction used last
+  std::uint16_t cache = 0; // of Warp::regions: the region this instruction used last
   std::uint16_t flags = 0;
 };
 static_assert(sizeof(Inst) == 64);
 
-/// How a block ends. The guard of the ending is in its Block, lanes whose guard is false go on to `next`.
+/// How a block ends. The guard of the ending is in its Block, lanes whose guard is false go on to
+/// `next`.
 enum class Ending : std::uint8_t { Next, Branch, Switch, Exit, Barrier, Trap };
 
 struct BarrierSpec {
   enum Kind : std::uint8_t { Sync, Arrive, RedPopc, RedAnd, RedOr };
   Kind kind = Sync;
-  bool negated = false;        // of the reduced predicate
-  std::uint32_t id = 0;        // file offset of the barrier number
-  std::uint32_t threads = 0;   // file offset of the thread count; 0: the whole CTA
-  std::uint32_t source = 0;    // predicate to reduce
-  std::uint32_t result = 0;    // file offset of the result
+  bool negated = false;      // of the reduced predicate
+  std::uint32_t id = 0;      // file offset of the barrier number
+  std::uint32_t threads = 0; // file offset of the thread count; 0: the whole CTA
+  std::uint32_t source = 0;  // predicate to reduce
+  std::uint32_t result = 0;  // file offset of the result
 };
 
 struct Block {
   std::uint32_t first = 0, last = 0; // of Kernel::insts; last is exclusive
   Ending ending = Ending::Next;
-  bool backward = false;         // some successor does not come later in `order`
+  bool backward = false; // some successor does not come later in `order`
   std::uint32_t guard = 0, guardXor = 0;
-  std::uint32_t target = 0;      // Branch
-  std::uint32_t next = 0;        // successor of the lanes that do not take the ending
-  std::uint32_t order = 0;       // the fragment with the lowest runs first
-  std::uint32_t line = 0;        // of the ending
-  std::uint32_t index = 0;       // Switch: file offset; Barrier: of Kernel::barriers
+  std::uint32_t target = 0;           // Branch
+  std::uint32_t next = 0;             // successor of the lanes that do not take the ending
+  std::uint32_t order = 0;            // the fragment with the lowest runs first
+  std::uint32_t line = 0;             // of the ending
+  std::uint32_t index = 0;            // Switch: file offset; Barrier: of Kernel::barriers
   std::vector<std::uint32_t> targets; // Switch
 };
 
@@ -74,12 +76,29 @@ struct Constant {
     Bits,         // value
     Param,        // value: offset in the parameter buffer << 8 | signed << 7 | bytes
     ParamAddress, // value: offset in the parameter buffer
-    TidX, TidY, TidZ, LaneId, WarpId,                            // per warp
-    LaneMaskEq, LaneMaskLe, LaneMaskLt, LaneMaskGe, LaneMaskGt,
-    NtidX, NtidY, NtidZ, NctaidX, NctaidY, NctaidZ, NwarpId,     // per launch
-    DynamicShared, TotalShared,
+    TidX,
+    TidY,
+    TidZ,
+    LaneId,
+    WarpId, // per warp
+    LaneMaskEq,
+    LaneMaskLe,
+    LaneMaskLt,
+    LaneMaskGe,
+    LaneMaskGt,
+    NtidX,
+    NtidY,
+    NtidZ,
+    NctaidX,
+    NctaidY,
+    NctaidZ,
+    NwarpId, // per launch
+    DynamicShared,
+    TotalShared,
     DynamicBase, // offset of .extern .shared plus value; Bits once the kernel is finished
-    CtaidX, CtaidY, CtaidZ,                                      // per CTA
+    CtaidX,
+    CtaidY,
+    CtaidZ, // per CTA
   };
   Kind kind = Bits;
   std::uint8_t bytes = 4; // of one lane
@@ -109,13 +128,13 @@ struct Kernel {
   };
   std::vector<Parameter> parameters;
   std::uint32_t parameterBytes = 0;
-  std::uint32_t staticShared = 0;   // bytes; dynamic shared memory starts after them
-  std::uint32_t dynamicAlign = 16;  // of .extern .shared
-  std::uint32_t localBytes = 0;     // of one thread
+  std::uint32_t staticShared = 0;  // bytes; dynamic shared memory starts after them
+  std::uint32_t dynamicAlign = 16; // of .extern .shared
+  std::uint32_t localBytes = 0;    // of one thread
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;
-  std::uint32_t registersUsed = 0;  // 32-bit registers after compaction, for cuFuncGetAttribute
-  bool unsuffixedMath = false;      // an add, sub or mul on f32 without .rn, which ptxas may contract
+  std::uint32_t registersUsed = 0; // 32-bit registers after compaction, for cuFuncGetAttribute
+  bool unsuffixedMath = false; // an add, sub or mul on f32 without .rn, which ptxas may contract
 };
 
 } // namespace planemu

@@ -1,7 +1,7 @@
 //===- Decoder.cpp - PTX statements to Insts ------------------------------===//
 //
-// Walks the statements of a kernel, resolves operands to virtual registers and constants, and lets the rows of
-// Instructions.def choose what executes. Finish.cpp turns the result into a Kernel.
+// Walks the statements of a kernel, resolves operands to virtual registers and constants, and lets
+// the rows of Instructions.def choose what executes. Finish.cpp turns the result into a Kernel.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Decoder.h"
@@ -10,7 +10,8 @@
 
 using namespace planemu;
 
-// More than any kernel a compiler prints; keeps a hostile module from exhausting memory or the stack.
+// More than any kernel a compiler prints; keeps a hostile module from exhausting memory or the
+// stack.
 constexpr std::size_t MaxInsts = 1u << 20, MaxBlocks = 1u << 14;
 constexpr std::uint32_t MaxSpaceBytes = 1u << 24;
 
@@ -114,7 +115,9 @@ void Decoder::markTaken(const Operand &op) {
   }
 }
 
-std::uint32_t Decoder::registerId(const Operand &op) const { return frame->firstRegister + op.index; }
+std::uint32_t Decoder::registerId(const Operand &op) const {
+  return frame->firstRegister + op.index;
+}
 
 void Decoder::append(std::uint32_t id, bool isDef) { references.push_back({id, isDef}); }
 
@@ -171,7 +174,8 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
   for (const Row &row : Rows)
     if (row.name == name)
       return constant(row.kind, 0, bits);
-  // One fixed value each: an emulated clock that depended on the host would make results depend on it too.
+  // One fixed value each: an emulated clock that depended on the host would make results depend on
+  // it too.
   for (std::string_view fixed : {"%clock", "%clock_hi", "%clock64", "%globaltimer",
                                  "%globaltimer_lo", "%globaltimer_hi", "%smid", "%gridid"})
     if (fixed == name)
@@ -306,7 +310,8 @@ std::uint32_t Decoder::allocate(std::uint32_t &top, const Variable &variable) {
   return static_cast<std::uint32_t>(begin);
 }
 
-std::uint32_t Decoder::sharedConstant(const Variable &variable, std::int64_t offset, unsigned bits) {
+std::uint32_t Decoder::sharedConstant(const Variable &variable, std::int64_t offset,
+                                      unsigned bits) {
   if (variable.external) {
     kernel->dynamicAlign = std::max(kernel->dynamicAlign, variable.align);
     return constant(Constant::DynamicBase, static_cast<std::uint64_t>(offset), bits);
@@ -406,7 +411,8 @@ void Decoder::useKernelParameter(unsigned n, unsigned byteOffset, Type type,
   if (offset < 0 || offset + bytes > parameter.bytes)
     fail("reads beyond parameter " + describe(op.parts[0]));
   std::uint64_t where = static_cast<std::uint64_t>(parameter.offset + offset) << 8;
-  append(constant(Constant::Param, where | bytes | (isSigned(type) ? 0x80 : 0), registerBits), false);
+  append(constant(Constant::Param, where | bytes | (isSigned(type) ? 0x80 : 0), registerBits),
+         false);
 }
 
 void Decoder::useValue(const Operand &op, Type type) {

@@ -1,10 +1,12 @@
 //===- Decoder.h - PTX statements to Insts --------------------------------===//
 //
-// One Decoder decodes one kernel. For each statement it looks up the mnemonic in Instructions.def and calls the row's
-// select function, which consumes modifiers and operands through the interface in the first half of the class and
-// emits one Inst or more. A modifier or operand that nobody consumed is an error: nothing is ever ignored.
+// One Decoder decodes one kernel. For each statement it looks up the mnemonic in Instructions.def
+// and calls the row's select function, which consumes modifiers and operands through the interface
+// in the first half of the class and emits one Inst or more. A modifier or operand that nobody
+// consumed is an error: nothing is ever ignored.
 //
-// Calls are inlined here, so a kernel has one control-flow graph and no call stack; recursion is refused.
+// Calls are inlined here, so a kernel has one control-flow graph and no call stack; recursion is
+// refused.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_DECODER_H
@@ -35,7 +37,8 @@ struct InstructionSet {
 
 /// Where the module's variables lie; they are laid out before any kernel is decoded.
 struct ModuleLayout {
-  std::unordered_map<std::string, std::uint64_t> globals; // addresses of .global and .const variables
+  std::unordered_map<std::string, std::uint64_t>
+      globals; // addresses of .global and .const variables
 };
 
 class Decoder {
@@ -69,16 +72,18 @@ public:
   /// Sets `value` if the operand is an immediate.
   bool isImmediate(unsigned n, std::int64_t &value) const;
 
-  /// Appends the destination `n`; its register must have `bits` bits. def(Operand) is for elements of vectors.
+  /// Appends the destination `n`; its register must have `bits` bits. def(Operand) is for elements
+  /// of vectors.
   void def(unsigned n, unsigned bits);
   void def(const Operand &operand, unsigned bits);
   /// Appends a destination that nobody reads.
   void defUnused(unsigned bits) { append(newVirtual(bits), true); }
-  /// Appends a source of `type`, read as bitsOf(type); immediates and special registers become constants.
+  /// Appends a source of `type`, read as bitsOf(type); immediates and special registers become
+  /// constants.
   void use(unsigned n, Type type);
   void use(const Operand &operand, Type type);
-  /// ld, st and cvt may name a register wider than their type; returns the bits of the register (of `type` for an
-  /// immediate or a sink).
+  /// ld, st and cvt may name a register wider than their type; returns the bits of the register (of
+  /// `type` for an immediate or a sink).
   unsigned defWide(const Operand &operand, Type type);
   unsigned useWide(const Operand &operand, Type type);
   /// Appends a constant of `bits` bits.
@@ -87,7 +92,8 @@ public:
   void operandUsed(unsigned n) { markTaken(operand(n)); }
   /// Appends the predicate that is true everywhere.
   void useTrue();
-  /// Appends the carry flag as a source (if `real`, else a predicate that is false everywhere) and as a destination.
+  /// Appends the carry flag as a source (if `real`, else a predicate that is false everywhere) and
+  /// as a destination.
   void useCarry(bool real);
   void defCarry(bool real);
   /// Appends the second destination of `%a|%b`, or a register nobody reads if there is none.
@@ -103,8 +109,8 @@ public:
   Address useAddress(unsigned n, Space space);
   /// True if the address is a parameter of the kernel at a known offset.
   bool isKernelParameter(unsigned n) const;
-  /// Appends the value of `type` in the kernel parameter `n`, `byteOffset` after the address, as a constant of
-  /// `registerBits` bits.
+  /// Appends the value of `type` in the kernel parameter `n`, `byteOffset` after the address, as a
+  /// constant of `registerBits` bits.
   void useKernelParameter(unsigned n, unsigned byteOffset, Type type, unsigned registerBits);
   /// Appends `bits` bits of a source operand that is an address or a number: mov's source.
   void useValue(const Operand &operand, Type type);
@@ -177,8 +183,10 @@ private:
   void startBlock(std::uint32_t block);
   PendingBlock &endBlock(Ending ending);
   std::uint32_t labelBlock(std::string_view name);
-  /// The address of the variable or parameter that `operand` names, as a constant; `space` receives its space.
-  std::uint32_t addressConstant(const Operand &operand, std::int64_t offset, unsigned bits, Space &space);
+  /// The address of the variable or parameter that `operand` names, as a constant; `space` receives
+  /// its space.
+  std::uint32_t addressConstant(const Operand &operand, std::int64_t offset, unsigned bits,
+                                Space &space);
   std::uint32_t sharedConstant(const Variable &variable, std::int64_t offset, unsigned bits);
   std::uint32_t allocate(std::uint32_t &top, const Variable &variable);
   std::uint32_t functionLocal(const Operand &operand) const;

@@ -1,10 +1,12 @@
 //===- Finish.cpp - order blocks, assign slots, lay out the kernel --------===//
 //
 // Three steps after decoding:
-//   order    a weak topological order (Bourdoncle 1993): every loop is contiguous and starts with its head. Running
-//            the fragment with the lowest order first then reconverges after loops even where the text puts the latch
-//            above the head, and handles irreducible graphs
-//   slots    liveness and a linear scan over that order; registers whose lives do not overlap share a slot. This is
+//   order    a weak topological order (Bourdoncle 1993): every loop is contiguous and starts with
+//   its head. Running
+//            the fragment with the lowest order first then reconverges after loops even where the
+//            text puts the latch above the head, and handles irreducible graphs
+//   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
+//   a slot. This is
 //            sound under divergence because writes are lane-masked and a lane follows one path
 //   layout   offsets in the file, operands patched
 //===----------------------------------------------------------------------===//
@@ -100,7 +102,8 @@ void Decoder::orderBlocks(std::vector<std::uint32_t> &reachable) {
         blocks[id].block.backward = true;
 }
 
-/// Calls visit(position in block, virtual id, is a definition that overwrites all lanes of its thread, is a def).
+/// Calls visit(position in block, virtual id, is a definition that overwrites all lanes of its
+/// thread, is a def).
 template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Visit visit) {
   std::uint32_t position = 0;
   for (Pending &pending : block.insts) {
@@ -125,7 +128,8 @@ template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Vis
   if (block.block.ending == Ending::Barrier) {
     for (unsigned n = 0; n < 3; ++n)
       visit(position, block.barrierRefs[n], false, false);
-    // Written when the barrier completes, while the warp may already wait elsewhere in its CTA's list.
+    // Written when the barrier completes, while the warp may already wait elsewhere in its CTA's
+    // list.
     visit(position, block.barrierRefs[3], false, true);
   }
 }
@@ -149,17 +153,18 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     uses[id].assign(words, 0);
     defs[id].assign(words, 0);
     liveOut[id].assign(words, 0);
-    visitReferences(blocks[id], [&](std::uint32_t, std::uint32_t reference, bool kills, bool isDef) {
-      std::uint32_t n = dense[reference];
-      if (n == ~0u)
-        return;
-      std::uint64_t bit = 1ull << (n % 64);
-      // A definition under a guard keeps the other lanes' value, so it reads it.
-      if ((!isDef || !kills) && !(defs[id][n / 64] & bit))
-        uses[id][n / 64] |= bit;
-      if (kills)
-        defs[id][n / 64] |= bit;
-    });
+    visitReferences(blocks[id],
+                    [&](std::uint32_t, std::uint32_t reference, bool kills, bool isDef) {
+                      std::uint32_t n = dense[reference];
+                      if (n == ~0u)
+                        return;
+                      std::uint64_t bit = 1ull << (n % 64);
+                      // A definition under a guard keeps the other lanes' value, so it reads it.
+                      if ((!isDef || !kills) && !(defs[id][n / 64] & bit))
+                        uses[id][n / 64] |= bit;
+                      if (kills)
+                        defs[id][n / 64] |= bit;
+                    });
     liveIn[id] = uses[id];
   }
   for (bool changed = true; changed;) {
@@ -205,8 +210,8 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     return a.first != b.first ? a.first < b.first : a.dense < b.dense;
   });
 
-  // Classes by width: predicate, 16, 32, 64 bits. A slot is free again strictly after the last position of its
-  // interval, so a destination never shares with a source of the same instruction.
+  // Classes by width: predicate, 16, 32, 64 bits. A slot is free again strictly after the last
+  // position of its interval, so a destination never shares with a source of the same instruction.
   auto classOf = [&](std::uint32_t id) {
     unsigned bits = virtuals[id].bits;
     return bits == 1 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3;
@@ -263,8 +268,8 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
 }
 
 void Decoder::finish() {
-  std::uint32_t dynamicBase =
-      (kernel->staticShared + kernel->dynamicAlign - 1) / kernel->dynamicAlign * kernel->dynamicAlign;
+  std::uint32_t dynamicBase = (kernel->staticShared + kernel->dynamicAlign - 1) /
+                              kernel->dynamicAlign * kernel->dynamicAlign;
   bool dynamic = false;
   for (Constant &constant : kernel->constants)
     if (constant.kind == Constant::DynamicBase) {

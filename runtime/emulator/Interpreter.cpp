@@ -1,15 +1,17 @@
 //===- Interpreter.cpp - run one warp -------------------------------------===//
 //
-// A warp is a set of fragments (place, mask). While there is one fragment, blocks follow each other without any
-// bookkeeping. When lanes part, the fragment whose block comes first in the kernel's loop-aware order runs, and
-// fragments that meet at one place merge.
+// A warp is a set of fragments (place, mask). While there is one fragment, blocks follow each other
+// without any bookkeeping. When lanes part, the fragment whose block comes first in the kernel's
+// loop-aware order runs, and fragments that meet at one place merge.
 //
 //   bar.sync        parks the fragment; when every live lane is parked, the warp has arrived
-//   .sync           an instruction with Inst::Sync waits until the lanes of its member mask that still live are
+//   .sync           an instruction with Inst::Sync waits until the lanes of its member mask that
+//   still live are
 //                   there (only looked at while there are several fragments)
-//   fairness        a fragment that only waits for another one (a lock between lanes) would starve it under a fixed
-//                   priority: after many backward jumps without a merge fragments take turns. Likewise a warp yields
-//                   to the other warps of its CTA
+//   fairness        a fragment that only waits for another one (a lock between lanes) would starve
+//   it under a fixed
+//                   priority: after many backward jumps without a merge fragments take turns.
+//                   Likewise a warp yields to the other warps of its CTA
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"

@@ -1,15 +1,15 @@
 //===- Lexer.cpp - PTX tokens ---------------------------------------------===//
 //
-// PTX ISA, "Syntax": identifiers, integer constants (decimal, octal, hexadecimal, binary, with a U), floating-point
-// constants (0f, 0d or decimal) and punctuation.
+// PTX ISA, "Syntax": identifiers, integer constants (decimal, octal, hexadecimal, binary, with a
+// U), floating-point constants (0f, 0d or decimal) and punctuation.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Lexer.h"
 #include "runtime/emulator/Ptx.h"
 
 #include <bit>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 
 using namespace planemu;
@@ -78,8 +78,7 @@ Token Lexer::number() {
   auto isDigit = [](unsigned char c) { return std::isdigit(c) != 0; };
   auto parse = [&](std::size_t from, int base) {
     std::uint64_t value = 0;
-    auto [end, error] =
-        std::from_chars(text.data() + from, text.data() + position, value, base);
+    auto [end, error] = std::from_chars(text.data() + from, text.data() + position, value, base);
     if (error != std::errc() || end != text.data() + position)
       throw PtxError("line " + std::to_string(line) + ": bad number '" +
                      std::string(text.substr(begin, position - begin)) + "'");
@@ -125,7 +124,8 @@ Token Lexer::number() {
     }
     if (decimal) {
       Token token = make(Token::Float64, begin);
-      token.bits = std::bit_cast<std::uint64_t>(std::strtod(std::string(token.text).c_str(), nullptr));
+      token.bits =
+          std::bit_cast<std::uint64_t>(std::strtod(std::string(token.text).c_str(), nullptr));
       return token;
     }
     bool octal = text[begin] == '0' && position - begin > 1;

@@ -1,7 +1,7 @@
 //===- Lexer.h - PTX tokens -----------------------------------------------===//
 //
-// Splits PTX text into tokens and remembers lines. `.loc`, `.file` and `.section` end with their line or brace and
-// say nothing about execution: the parser skips them by line through `skipLine`.
+// Splits PTX text into tokens and remembers lines. `.loc`, `.file` and `.section` end with their
+// line or brace and say nothing about execution: the parser skips them by line through `skipLine`.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_LEXER_H

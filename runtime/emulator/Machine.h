@@ -1,8 +1,8 @@
 //===- Machine.h - warps, CTAs and launches while they run ----------------===//
 //
-// The state that instructions read and write. A Worker is one host thread; it runs one CTA at a time, its warps in
-// turn. Everything that belongs to a CTA is reset when the CTA starts, so that results do not depend on which worker
-// runs it.
+// The state that instructions read and write. A Worker is one host thread; it runs one CTA at a
+// time, its warps in turn. Everything that belongs to a CTA is reset when the CTA starts, so that
+// results do not depend on which worker runs it.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_MACHINE_H
@@ -22,8 +22,8 @@ constexpr std::uint64_t SharedWindow = 0x0100'0000'0000'0000;
 constexpr std::uint64_t LocalWindow = 0x0200'0000'0000'0000;
 constexpr std::uint64_t WindowMask = 0xff00'0000'0000'0000;
 
-/// A range of valid addresses: `address` is good for `bytes` if address - low <= size - bytes; the host's address is
-/// address + delta.
+/// A range of valid addresses: `address` is good for `bytes` if address - low <= size - bytes; the
+/// host's address is address + delta.
 struct RegionRef {
   std::uint64_t low = 0, size = 0, delta = 0;
 };
@@ -31,11 +31,11 @@ struct RegionRef {
 enum class FaultKind : std::uint8_t {
   OutOfBounds,
   Misaligned,
-  PartialWarp,    // an instruction that needs all 32 lanes
+  PartialWarp, // an instruction that needs all 32 lanes
   BarrierDivergence,
   Deadlock,
   Trap,
-  BadOperand,     // a run-time operand outside what the instruction takes
+  BadOperand, // a run-time operand outside what the instruction takes
 };
 
 struct Fault {
@@ -73,11 +73,11 @@ struct Warp {
   RegionRef *regions = nullptr; // one per Inst::cache
   Launch *launch = nullptr;
   Cta *cta = nullptr;
-  std::uint32_t index = 0; // in the CTA
+  std::uint32_t index = 0;    // in the CTA
   std::uint64_t executed = 0; // instructions
 
-  // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier, `waiting` for the lanes
-  // of a .sync instruction.
+  // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
+  // `waiting` for the lanes of a .sync instruction.
   std::uint32_t block = 0, inst = 0;
   Fragment ready[32], parked[32], waiting[32];
   unsigned readyCount = 0, parkedCount = 0, waitingCount = 0;
@@ -97,7 +97,8 @@ struct Launch {
   const class Memory *memory = nullptr;
 
   std::atomic<std::uint64_t> next{0};
-  /// CTAs after this one need not run: it has failed, and the fault of the lowest CTA is the one reported.
+  /// CTAs after this one need not run: it has failed, and the fault of the lowest CTA is the one
+  /// reported.
   std::atomic<std::uint64_t> failedCta{~0ull};
   std::mutex faultMutex;
   bool faulted = false;
@@ -108,13 +109,15 @@ struct Launch {
 void reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,
                  std::uint64_t address = 0, std::uint32_t bytes = 0, const char *access = "");
 
-/// Finds the region that holds `address`: global memory, or a window of the generic space. Null region: none.
+/// Finds the region that holds `address`: global memory, or a window of the generic space. Null
+/// region: none.
 bool findRegion(const Warp &warp, std::uint64_t address, RegionRef &region);
 
 /// Text of the launch's fault.
 std::string describeFault(const Launch &launch);
 
-/// Runs CTAs of `launch` until none is left. One per worker thread, kept between launches for its buffers.
+/// Runs CTAs of `launch` until none is left. One per worker thread, kept between launches for its
+/// buffers.
 class Worker {
 public:
   void run(Launch &launch);

@@ -1,7 +1,8 @@
 //===- Memory.cpp - device memory as regions of host memory ---------------===//
 //
-// Allocations are anonymous mappings; blocks (cuMemCreate) are memfds, so that one block mapped at several addresses
-// is the same memory everywhere. All of it is reserved without swap accounting and committed when touched.
+// Allocations are anonymous mappings; blocks (cuMemCreate) are memfds, so that one block mapped at
+// several addresses is the same memory everywhere. All of it is reserved without swap accounting
+// and committed when touched.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Memory.h"
@@ -16,7 +17,9 @@ using namespace planemu;
 constexpr std::uint64_t Page = 4096;
 constexpr std::uint64_t RedZone = 16 * Page; // unmapped, on both sides of an allocation
 
-static std::uint64_t roundUp(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+static std::uint64_t roundUp(std::uint64_t bytes, std::uint64_t to) {
+  return (bytes + to - 1) / to * to;
+}
 static void *pointer(std::uint64_t address) { return reinterpret_cast<void *>(address); }
 
 Memory::~Memory() {
@@ -60,11 +63,12 @@ Memory::Result Memory::free(std::uint64_t address) {
   return Result::Ok;
 }
 
-Memory::Result Memory::reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t &address) {
+Memory::Result Memory::reserve(std::uint64_t bytes, std::uint64_t alignment,
+                               std::uint64_t &address) {
   if (alignment == 0)
     alignment = Granularity;
-  if (bytes == 0 || bytes % Granularity || (alignment & (alignment - 1)) ||
-      bytes > (1ull << 46) || alignment > (1ull << 40))
+  if (bytes == 0 || bytes % Granularity || (alignment & (alignment - 1)) || bytes > (1ull << 46) ||
+      alignment > (1ull << 40))
     return Result::Invalid;
   if (alignment < Granularity)
     alignment = Granularity;
@@ -175,8 +179,8 @@ Memory::Result Memory::unmap(std::uint64_t address, std::uint64_t bytes) {
   for (at = address; at < end;) {
     auto region = regions.find(at);
     Region was = region->second;
-    mmap(pointer(at), was.bytes, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    mmap(pointer(at), was.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+         -1, 0);
     regions.erase(region);
     --blocks[was.handle].mappings;
     dropBlock(was.handle);
@@ -246,8 +250,8 @@ void Memory::name(std::uint64_t address, std::uint64_t bytes, std::string text) 
 std::string Memory::describe(std::uint64_t address) const {
   auto quote = [&](std::uint64_t begin, std::uint64_t bytes) {
     char range[64];
-    std::snprintf(range, sizeof(range), "0x%llx, %llu bytes", static_cast<unsigned long long>(begin),
-                  static_cast<unsigned long long>(bytes));
+    std::snprintf(range, sizeof(range), "0x%llx, %llu bytes",
+                  static_cast<unsigned long long>(begin), static_cast<unsigned long long>(bytes));
     auto named = names.upper_bound(begin);
     std::string text;
     if (named != names.begin() && (--named)->first + named->second.bytes > begin)
@@ -256,8 +260,8 @@ std::string Memory::describe(std::uint64_t address) const {
   };
   auto region = regions.upper_bound(address);
   if (region != regions.end() && region->first - address < (1u << 20) &&
-      (region == regions.begin() ||
-       region->first - address < address - std::prev(region)->first - std::prev(region)->second.bytes))
+      (region == regions.begin() || region->first - address < address - std::prev(region)->first -
+                                                                  std::prev(region)->second.bytes))
     return std::to_string(region->first - address) + " bytes before the allocation " +
            quote(region->first, region->second.bytes);
   if (region == regions.begin())

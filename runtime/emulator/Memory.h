@@ -1,10 +1,11 @@
 //===- Memory.h - device memory as regions of host memory -----------------===//
 //
-// Device addresses are host addresses. Every allocation and every mapped range is a region of its own, in its own
-// pages with unmapped pages around it; an access is valid if it lies in one region (copies may cross adjacent ones).
-// Nothing is committed before it is touched.
+// Device addresses are host addresses. Every allocation and every mapped range is a region of its
+// own, in its own pages with unmapped pages around it; an access is valid if it lies in one region
+// (copies may cross adjacent ones). Nothing is committed before it is touched.
 //
-// Not locked: the driver's entry points hold the device lock while they change regions or run a launch.
+// Not locked: the driver's entry points hold the device lock while they change regions or run a
+// launch.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_MEMORY_H
@@ -28,12 +29,14 @@ public:
   Result allocate(std::uint64_t bytes, std::uint64_t &address);
   Result free(std::uint64_t address);
 
-  // Virtual memory management: reserved ranges, blocks of memory, and the ranges where blocks are mapped.
+  // Virtual memory management: reserved ranges, blocks of memory, and the ranges where blocks are
+  // mapped.
   Result reserve(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t &address);
   Result unreserve(std::uint64_t address, std::uint64_t bytes);
   Result createBlock(std::uint64_t bytes, std::uint64_t &handle);
   Result releaseBlock(std::uint64_t handle);
-  Result map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset, std::uint64_t handle);
+  Result map(std::uint64_t address, std::uint64_t bytes, std::uint64_t offset,
+             std::uint64_t handle);
   Result unmap(std::uint64_t address, std::uint64_t bytes);
   Result setAccess(std::uint64_t address, std::uint64_t bytes, bool accessible);
 
@@ -53,7 +56,8 @@ public:
   std::uint64_t total() const { return capacity; }
   std::uint64_t used() const { return usedBytes; }
 
-  static constexpr std::uint64_t Granularity = 2u << 20; // of blocks and their mappings, as on a GPU
+  static constexpr std::uint64_t Granularity = 2u
+                                               << 20; // of blocks and their mappings, as on a GPU
 
 private:
   enum class Kind : std::uint8_t { Allocation, Mapping, Lent };

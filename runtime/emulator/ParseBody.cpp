@@ -1,7 +1,7 @@
 //===- ParseBody.cpp - PTX function bodies --------------------------------===//
 //
-// Statements, scopes and operands. Scopes nest because LLVM opens one for every inline asm and every call sequence,
-// and each may redeclare a name.
+// Statements, scopes and operands. Scopes nest because LLVM opens one for every inline asm and
+// every call sequence, and each may redeclare a name.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Parser.h"
@@ -40,7 +40,8 @@ void Parser::parseBody(Function &function) {
       for (const Label &label : function.labels)
         if (label.name == name.text && label.scope == scopes.back().id)
           fail(name, "label '" + std::string(name.text) + "' is declared twice");
-      Label label{name.text, scopes.back().id, static_cast<unsigned>(function.statements.size()), {}};
+      Label label{
+          name.text, scopes.back().id, static_cast<unsigned>(function.statements.size()), {}};
       if (lexer.peek().is(".branchtargets"))
         parseBranchTargets(label);
       function.labels.push_back(std::move(label));
@@ -112,8 +113,9 @@ void Parser::parseRegisters(Function &function) {
       expect('>');
       if (count.bits > (1u << 20) || function.registers.size() + count.bits > (1u << 21))
         fail(count, "too many registers");
-      fresh = scope.ranges.emplace(name.text, Scope::Range{first, static_cast<unsigned>(count.bits)})
-                  .second;
+      fresh =
+          scope.ranges.emplace(name.text, Scope::Range{first, static_cast<unsigned>(count.bits)})
+              .second;
       for (std::uint64_t n = 0; n < count.bits; ++n) {
         function.registers.push_back(type);
         function.registerNames.push_back(std::string(name.text) + std::to_string(n));
@@ -275,9 +277,8 @@ Operand Parser::parseName(Function &function, Token name) {
     operand.kind = Operand::Special;
     if (lexer.peek().kind == Token::Dotted) {
       Token component = lexer.take();
-      operand.text = std::string_view(name.text.data(), component.text.data() +
-                                                            component.text.size() -
-                                                            name.text.data());
+      operand.text = std::string_view(
+          name.text.data(), component.text.data() + component.text.size() - name.text.data());
     }
     return operand;
   }

@@ -1,7 +1,7 @@
 //===- Parser.cpp - PTX modules: directives, variables, functions ---------===//
 //
-// The module level of PTX ISA, "Directives". What only serves debuggers and optimisers (.file, .section, .pragma,
-// register and CTA hints) is read and dropped; anything unknown is an error.
+// The module level of PTX ISA, "Directives". What only serves debuggers and optimisers (.file,
+// .section, .pragma, register and CTA hints) is read and dropped; anything unknown is an error.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Parser.h"
@@ -78,15 +78,15 @@ void Parser::fail(const Token &at, const std::string &message) const {
 
 Token Parser::expect(Token::Kind kind, const char *what) {
   if (lexer.peek().kind != kind)
-    fail(lexer.peek(), std::string("expected ") + what + ", found '" +
-                           std::string(lexer.peek().text) + "'");
+    fail(lexer.peek(),
+         std::string("expected ") + what + ", found '" + std::string(lexer.peek().text) + "'");
   return lexer.take();
 }
 
 void Parser::expect(char c) {
   if (!accept(c))
-    fail(lexer.peek(), std::string("expected '") + c + "', found '" +
-                           std::string(lexer.peek().text) + "'");
+    fail(lexer.peek(),
+         std::string("expected '") + c + "', found '" + std::string(lexer.peek().text) + "'");
 }
 
 bool Parser::accept(char c) {
@@ -96,9 +96,7 @@ bool Parser::accept(char c) {
   return true;
 }
 
-std::uint64_t Parser::expectInteger(const char *what) {
-  return expect(Token::Integer, what).bits;
-}
+std::uint64_t Parser::expectInteger(const char *what) { return expect(Token::Integer, what).bits; }
 
 void Parser::parse() {
   if (!lexer.peek().is(".version"))
@@ -309,7 +307,8 @@ void Parser::parseInitialValue(Variable &variable) {
     if (variable.type == Type::F32)
       bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
   } else if (token.kind == Token::Word) {
-    // sym, sym+4, generic(sym), generic(sym)+4. Global and constant space coincide with generic addresses.
+    // sym, sym+4, generic(sym), generic(sym)+4. Global and constant space coincide with generic
+    // addresses.
     Token name = token;
     if (token.text == "generic") {
       expect('(');

@@ -1,6 +1,7 @@
 //===- Pool.cpp - host threads that run launches --------------------------===//
 //
-// A launch is handed over under the mutex by raising `generation`; CTAs are then taken from the launch's own counter.
+// A launch is handed over under the mutex by raising `generation`; CTAs are then taken from the
+// launch's own counter.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Pool.h"

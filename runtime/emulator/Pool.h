@@ -1,7 +1,7 @@
 //===- Pool.h - host threads that run launches ----------------------------===//
 //
-// Threads are started once and sleep between launches; the caller of run works too. Not locked: the driver runs one
-// launch at a time.
+// Threads are started once and sleep between launches; the caller of run works too. Not locked: the
+// driver runs one launch at a time.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_POOL_H
@@ -19,7 +19,8 @@ public:
   ~Pool();
   /// Threads that work on a launch, the caller included. 0: one per core.
   void setThreads(unsigned count);
-  /// Returns when all CTAs have run. Throws std::bad_alloc if there is no memory for their registers.
+  /// Returns when all CTAs have run. Throws std::bad_alloc if there is no memory for their
+  /// registers.
   void run(Launch &launch);
 
 private:

@@ -1,7 +1,8 @@
 //===- Ptx.h - a PTX module as parsed -------------------------------------===//
 //
-// What the parser hands to the decoder: statements with their operands, names of registers and variables already
-// resolved by scope. Nothing here knows what an instruction does. Views point into the module's own copy of the text.
+// What the parser hands to the decoder: statements with their operands, names of registers and
+// variables already resolved by scope. Nothing here knows what an instruction does. Views point
+// into the module's own copy of the text.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_PTX_H
@@ -130,8 +131,8 @@ struct Statement {
 struct Label {
   std::string_view name;
   unsigned scope;
-  unsigned statement;                     // of the statement that follows
-  std::vector<std::string_view> targets;  // of .branchtargets
+  unsigned statement;                    // of the statement that follows
+  std::vector<std::string_view> targets; // of .branchtargets
 };
 
 struct Function {
@@ -153,9 +154,9 @@ struct Function {
 
 struct PtxModule {
   std::string text;
-  unsigned version = 0; // 10 * major + minor
-  unsigned target = 0;  // sm number
-  std::string targetSuffix; // "", "a" or "f"
+  unsigned version = 0;            // 10 * major + minor
+  unsigned target = 0;             // sm number
+  std::string targetSuffix;        // "", "a" or "f"
   std::vector<Variable> variables; // .global, .const, .shared
   std::vector<std::unique_ptr<Function>> functions;
 

@@ -1,7 +1,7 @@
 //===- Worker.cpp - run CTAs on one host thread ---------------------------===//
 //
-// Warps run in turn to their next barrier. Barriers follow PTX: each of the 16 counts arriving threads, a warp that
-// has exited no longer counts, and bar.red combines predicates.
+// Warps run in turn to their next barrier. Barriers follow PTX: each of the 16 counts arriving
+// threads, a warp that has exited no longer counts, and bar.red combines predicates.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"
@@ -37,7 +37,8 @@ void Worker::fillConstant(const Constant &constant, Warp &warp) {
     std::uint32_t bits = 8 * (constant.value & 0x7f);
     std::memcpy(&value, l.parameters + (constant.value >> 8), bits / 8);
     if (constant.value & 0x80) // signed
-      value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << (64 - bits)) >> (64 - bits));
+      value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << (64 - bits)) >>
+                                         (64 - bits));
     return all(value);
   }
   case Constant::ParamAddress:
@@ -107,7 +108,8 @@ void Worker::prepare(Launch &toRun) {
     Warp &warp = warps[n];
     warp.file = files.get() + std::size_t(n) * kernel.fileBytes;
     warp.index = n;
-    warp.shared = reinterpret_cast<char *>((reinterpret_cast<std::uintptr_t>(shared.data()) + 15) & ~15ull);
+    warp.shared =
+        reinterpret_cast<char *>((reinterpret_cast<std::uintptr_t>(shared.data()) + 15) & ~15ull);
     warp.sharedBytes = kernel.staticShared + launch->dynamicShared;
     warp.local = local.data() + std::size_t(n) * 32 * kernel.localBytes;
     warp.localBytes = kernel.localBytes;
@@ -182,8 +184,8 @@ void Worker::arrive(Warp &warp) {
   completeBarrier(id);
 }
 
-/// Lets the warps at barrier `id` go on if all it waits for have arrived. Without a count these are all warps that
-/// have not exited.
+/// Lets the warps at barrier `id` go on if all it waits for have arrived. Without a count these are
+/// all warps that have not exited.
 void Worker::completeBarrier(std::uint32_t id) {
   BarrierState &state = barriers[id];
   std::uint32_t expected = state.expected ? state.expected : liveWarps * 32;

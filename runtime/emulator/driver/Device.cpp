@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 using namespace planemu;
 
@@ -34,10 +35,14 @@ static constexpr DeviceModel Models[] = {
     {"sm_87", "Emulated sm_87 GPU", 87, 16, 163 * KiB, 164 * KiB, 4 * MiB, 1536, true, 60 * GiB},
     {"sm_89", "Emulated sm_89 GPU", 89, 142, 99 * KiB, 100 * KiB, 96 * MiB, 1536, false, 48 * GiB},
     {"sm_90", "Emulated sm_90 GPU", 90, 132, 227 * KiB, 228 * KiB, 50 * MiB, 2048, false, 80 * GiB},
-    {"sm_100", "Emulated sm_100 GPU", 100, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false, 180 * GiB},
-    {"sm_103", "Emulated sm_103 GPU", 103, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false, 270 * GiB},
-    {"sm_120", "Emulated sm_120 GPU", 120, 170, 99 * KiB, 100 * KiB, 96 * MiB, 1536, false, 32 * GiB},
-    {"sm_121", "Emulated sm_121 GPU", 121, 48, 99 * KiB, 100 * KiB, 24 * MiB, 1536, true, 120 * GiB},
+    {"sm_100", "Emulated sm_100 GPU", 100, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false,
+     180 * GiB},
+    {"sm_103", "Emulated sm_103 GPU", 103, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false,
+     270 * GiB},
+    {"sm_120", "Emulated sm_120 GPU", 120, 170, 99 * KiB, 100 * KiB, 96 * MiB, 1536, false,
+     32 * GiB},
+    {"sm_121", "Emulated sm_121 GPU", 121, 48, 99 * KiB, 100 * KiB, 24 * MiB, 1536, true,
+     120 * GiB},
 };
 
 const DeviceModel *planemu::findDeviceModel(const std::string &key) {
@@ -89,7 +94,8 @@ CUresult Driver::initialize() {
     std::string known;
     for (const DeviceModel &row : Models)
       known += std::string(known.empty() ? "" : ", ") + row.key;
-    return failWith(CUDA_ERROR_NO_DEVICE, std::string("PLANEMU_TARGET is '") + target + "', known are " + known);
+    return failWith(CUDA_ERROR_NO_DEVICE,
+                    std::string("PLANEMU_TARGET is '") + target + "', known are " + known);
   }
   if (const char *threads = std::getenv("PLANEMU_THREADS"))
     pool.setThreads(static_cast<unsigned>(std::strtoul(threads, nullptr, 10)));
@@ -279,7 +285,8 @@ PLANEMU_EXPORT cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CU
     *value = KiB;
     break;
   default:
-    return failWith(CUDA_ERROR_INVALID_VALUE, "device attribute " + std::to_string(attribute) + " is not known");
+    return failWith(CUDA_ERROR_INVALID_VALUE,
+                    "device attribute " + std::to_string(attribute) + " is not known");
   }
   return CUDA_SUCCESS;
 }
@@ -351,4 +358,6 @@ void planemu_name_range(uint64_t address, size_t bytes, const char *name) {
     driver.memory->name(address, bytes, name);
 }
 
-uint64_t planemu_warp_instructions(void) { return executedInstructions.load(std::memory_order_relaxed); }
+uint64_t planemu_warp_instructions(void) {
+  return executedInstructions.load(std::memory_order_relaxed);
+}

@@ -1,6 +1,7 @@
 //===- DeviceMemory.cpp - allocation, virtual memory, copies, fills -------===//
 //
-// The driver's face of Memory. Copies and fills are nodes, so that they run or are captured the same way.
+// The driver's face of Memory. Copies and fills are nodes, so that they run or are captured the
+// same way.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/driver/Driver.h"
@@ -83,7 +84,8 @@ PLANEMU_EXPORT cuMemFreeHost(void *pointer) {
 
 // --- Virtual memory ---------------------------------------------------------
 
-PLANEMU_EXPORT cuMemGetAllocationGranularity(std::size_t *granularity, const CUmemAllocationProp *properties,
+PLANEMU_EXPORT cuMemGetAllocationGranularity(std::size_t *granularity,
+                                             const CUmemAllocationProp *properties,
                                              CUmemAllocationGranularity_flags option) {
   PLANEMU_ENTER(true);
   if (!granularity || !properties || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
@@ -92,8 +94,8 @@ PLANEMU_EXPORT cuMemGetAllocationGranularity(std::size_t *granularity, const CUm
   return CUDA_SUCCESS;
 }
 
-PLANEMU_EXPORT cuMemAddressReserve(CUdeviceptr *address, std::size_t bytes, std::size_t alignment, CUdeviceptr,
-                                   unsigned long long flags) {
+PLANEMU_EXPORT cuMemAddressReserve(CUdeviceptr *address, std::size_t bytes, std::size_t alignment,
+                                   CUdeviceptr, unsigned long long flags) {
   PLANEMU_ENTER(true);
   if (!address || flags)
     return CUDA_ERROR_INVALID_VALUE;
@@ -140,8 +142,8 @@ PLANEMU_EXPORT cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   return resultOf(driver.memory->unmap(address, bytes));
 }
 
-PLANEMU_EXPORT cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc *descriptions,
-                              std::size_t count) {
+PLANEMU_EXPORT cuMemSetAccess(CUdeviceptr address, std::size_t bytes,
+                              const CUmemAccessDesc *descriptions, std::size_t count) {
   PLANEMU_ENTER(true);
   if (!descriptions || count != 1 || descriptions->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
       descriptions->location.id != 0)
@@ -149,12 +151,15 @@ PLANEMU_EXPORT cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUme
   if (descriptions->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
       descriptions->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
     return CUDA_ERROR_INVALID_VALUE;
-  return resultOf(driver.memory->setAccess(address, bytes, descriptions->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+  return resultOf(driver.memory->setAccess(
+      address, bytes, descriptions->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
 }
 
 // --- Copies and fills -------------------------------------------------------
 
-static std::uint64_t addressOf(const void *pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+static std::uint64_t addressOf(const void *pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
 
 static CUresult copy(CUstream stream, bool async, CopyNode node) {
   PLANEMU_ENTER(true);
@@ -189,13 +194,16 @@ PLANEMU_EXPORT cuMemcpyDtoH_v2(void *to, CUdeviceptr from, std::size_t bytes) {
 PLANEMU_EXPORT cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   return copy(nullptr, false, {to, from, bytes, true, true});
 }
-PLANEMU_EXPORT cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, std::size_t bytes, CUstream stream) {
+PLANEMU_EXPORT cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, std::size_t bytes,
+                                    CUstream stream) {
   return copy(stream, true, {to, addressOf(from), bytes, true, false});
 }
-PLANEMU_EXPORT cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+PLANEMU_EXPORT cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, std::size_t bytes,
+                                    CUstream stream) {
   return copy(stream, true, {addressOf(to), from, bytes, false, true});
 }
-PLANEMU_EXPORT cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+PLANEMU_EXPORT cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                                    CUstream stream) {
   return copy(stream, true, {to, from, bytes, true, true});
 }
 PLANEMU_EXPORT cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t count) {
@@ -204,9 +212,11 @@ PLANEMU_EXPORT cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t co
 PLANEMU_EXPORT cuMemsetD32_v2(CUdeviceptr to, unsigned value, std::size_t count) {
   return fill(nullptr, false, {to, count, value, 4});
 }
-PLANEMU_EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) {
+PLANEMU_EXPORT cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count,
+                               CUstream stream) {
   return fill(stream, true, {to, count, value, 1});
 }
-PLANEMU_EXPORT cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
+PLANEMU_EXPORT cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count,
+                                CUstream stream) {
   return fill(stream, true, {to, count, value, 4});
 }

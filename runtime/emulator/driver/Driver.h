@@ -1,11 +1,12 @@
 //===- Driver.h - the state behind the exported driver functions ----------===//
 //
-// One emulated device with one context, its primary one. Work on a stream is done when the call that enqueues it
-// returns; that is one of the orders CUDA allows, and it makes streams and events bookkeeping. As on a GPU, a kernel's
-// fault is not the result of its launch: it sticks to the context and every later call returns it.
+// One emulated device with one context, its primary one. Work on a stream is done when the call
+// that enqueues it returns; that is one of the orders CUDA allows, and it makes streams and events
+// bookkeeping. As on a GPU, a kernel's fault is not the result of its launch: it sticks to the
+// context and every later call returns it.
 //
-// Every exported function takes the lock. Handles are pointers to these objects, known by the sets here, so that a
-// wrong handle is an error and never a crash.
+// Every exported function takes the lock. Handles are pointers to these objects, known by the sets
+// here, so that a wrong handle is an error and never a crash.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_DRIVER_H
@@ -103,7 +104,7 @@ public:
   const DeviceModel *model = nullptr;
   const InstructionSet *instructions = nullptr;
 
-  unsigned retained = 0;      // of the primary context
+  unsigned retained = 0; // of the primary context
   CUresult sticky = CUDA_SUCCESS;
   std::unique_ptr<Memory> memory;
   std::map<void *, std::size_t> hostAllocations;
@@ -118,7 +119,8 @@ public:
   CUresult execute(const Node &node);
   /// Runs the node, or records it if the stream is being captured.
   CUresult enqueue(CUstream stream, Node node);
-  /// CUDA_SUCCESS, or why the caller may not do what a capture in progress forbids (then the capture is invalid).
+  /// CUDA_SUCCESS, or why the caller may not do what a capture in progress forbids (then the
+  /// capture is invalid).
   CUresult checkNoCapture();
   /// Frees everything the primary context owns.
   void destroyContext();
@@ -131,10 +133,12 @@ private:
 CUresult failWith(CUresult result, std::string message);
 /// The label set by planemu_label_launch, cleared.
 std::string takeLaunchLabel();
-/// A function's start: lock and checks. `context` also asks for a current context without a sticky error.
+/// A function's start: lock and checks. `context` also asks for a current context without a sticky
+/// error.
 CUresult enter(bool context);
 
-/// For exported functions: holds the lock; returns from the function if the driver or the context is not usable.
+/// For exported functions: holds the lock; returns from the function if the driver or the context
+/// is not usable.
 #define PLANEMU_ENTER(NeedsContext)                                                                \
   Driver &driver = Driver::get();                                                                  \
   std::lock_guard lock(driver.mutex);                                                              \

@@ -14,18 +14,23 @@ CUresult Driver::execute(const Node &node) {
   if (const auto *kernel = std::get_if<KernelNode>(&node))
     return runKernel(*kernel);
   if (const auto *copy = std::get_if<CopyNode>(&node)) {
-    for (auto [device, address] : {std::pair(copy->toDevice, copy->to), std::pair(copy->fromDevice, copy->from)})
+    for (auto [device, address] :
+         {std::pair(copy->toDevice, copy->to), std::pair(copy->fromDevice, copy->from)})
       if (device && !memory->covers(address, copy->bytes))
-        return failWith(CUDA_ERROR_INVALID_VALUE, "copy of " + std::to_string(copy->bytes) +
-                                                      " bytes leaves its allocation; the address is " +
-                                                      memory->describe(address));
-    std::memmove(reinterpret_cast<void *>(copy->to), reinterpret_cast<const void *>(copy->from), copy->bytes);
+        return failWith(CUDA_ERROR_INVALID_VALUE,
+                        "copy of " + std::to_string(copy->bytes) +
+                            " bytes leaves its allocation; the address is " +
+                            memory->describe(address));
+    std::memmove(reinterpret_cast<void *>(copy->to), reinterpret_cast<const void *>(copy->from),
+                 copy->bytes);
     return CUDA_SUCCESS;
   }
   const FillNode &fill = std::get<FillNode>(node);
   if (fill.count > (1ull << 48) || !memory->covers(fill.to, fill.count * fill.width))
-    return failWith(CUDA_ERROR_INVALID_VALUE, "fill of " + std::to_string(fill.count) + " elements leaves its "
-                                              "allocation; the address is " + memory->describe(fill.to));
+    return failWith(CUDA_ERROR_INVALID_VALUE, "fill of " + std::to_string(fill.count) +
+                                                  " elements leaves its "
+                                                  "allocation; the address is " +
+                                                  memory->describe(fill.to));
   if (fill.width == 1)
     std::memset(reinterpret_cast<void *>(fill.to), static_cast<int>(fill.value), fill.count);
   else
@@ -60,19 +65,23 @@ static std::string hex(std::uint64_t value) {
 std::string planemu::describeFault(const Launch &launch) {
   const Fault &f = launch.fault;
   auto triple = [](const std::uint32_t *v) {
-    return "(" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + ")";
+    return "(" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) +
+           ")";
   };
   std::string text = "kernel '" + launch.kernel->name + "'";
   if (!launch.label.empty())
     text += " (" + launch.label + ")";
-  text += ", PTX line " + std::to_string(f.line) + ", CTA " + triple(f.cta) + ", thread " + triple(f.thread) + ": ";
+  text += ", PTX line " + std::to_string(f.line) + ", CTA " + triple(f.cta) + ", thread " +
+          triple(f.thread) + ": ";
   switch (f.kind) {
   case FaultKind::OutOfBounds: {
-    text += std::string(f.access) + " of " + std::to_string(f.bytes) + " bytes at " + hex(f.address) + ": ";
+    text += std::string(f.access) + " of " + std::to_string(f.bytes) + " bytes at " +
+            hex(f.address) + ": ";
     bool isShared = std::strstr(f.access, "shared") || std::strstr(f.access, "matrix") ||
                     std::strstr(f.access, "destination");
     if (isShared || (f.address & WindowMask) == SharedWindow)
-      text += "shared memory has " + std::to_string(launch.kernel->staticShared + launch.dynamicShared) + " bytes";
+      text += "shared memory has " +
+              std::to_string(launch.kernel->staticShared + launch.dynamicShared) + " bytes";
     else if (std::strstr(f.access, "local") || (f.address & WindowMask) == LocalWindow)
       text += "local memory has " + std::to_string(launch.kernel->localBytes) + " bytes";
     else
@@ -80,8 +89,8 @@ std::string planemu::describeFault(const Launch &launch) {
     break;
   }
   case FaultKind::Misaligned:
-    text += std::string(f.access) + " of " + std::to_string(f.bytes) + " bytes at " + hex(f.address) +
-            ": the address is not a multiple of the size";
+    text += std::string(f.access) + " of " + std::to_string(f.bytes) + " bytes at " +
+            hex(f.address) + ": the address is not a multiple of the size";
     break;
   case FaultKind::PartialWarp:
     text += std::string(f.access) + " needs all 32 lanes of the warp, some do not execute it";
@@ -134,7 +143,8 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
   if (extra) {
     const void *buffer = nullptr;
     std::size_t size = 0;
-    for (void **item = extra; reinterpret_cast<std::uintptr_t>(*item) != LaunchParamEnd; item += 2) {
+    for (void **item = extra; reinterpret_cast<std::uintptr_t>(*item) != LaunchParamEnd;
+         item += 2) {
       if (reinterpret_cast<std::uintptr_t>(*item) == LaunchParamBufferPointer)
         buffer = item[1];
       else if (reinterpret_cast<std::uintptr_t>(*item) == LaunchParamBufferSize)
@@ -143,8 +153,9 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (parameters || !buffer || size != bytes.size())
-      return failWith(CUDA_ERROR_INVALID_VALUE, "kernel '" + kernel.name + "' takes " + std::to_string(bytes.size()) +
-                                                    " bytes of parameters, not " + std::to_string(size));
+      return failWith(CUDA_ERROR_INVALID_VALUE,
+                      "kernel '" + kernel.name + "' takes " + std::to_string(bytes.size()) +
+                          " bytes of parameters, not " + std::to_string(size));
     std::memcpy(bytes.data(), buffer, size);
     return CUDA_SUCCESS;
   }
@@ -153,14 +164,16 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
   for (std::size_t n = 0; n < kernel.parameters.size(); ++n) {
     if (!parameters[n])
       return CUDA_ERROR_INVALID_VALUE;
-    std::memcpy(bytes.data() + kernel.parameters[n].offset, parameters[n], kernel.parameters[n].bytes);
+    std::memcpy(bytes.data() + kernel.parameters[n].offset, parameters[n],
+                kernel.parameters[n].bytes);
   }
   return CUDA_SUCCESS;
 }
 
-PLANEMU_EXPORT cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
-                              unsigned blockY, unsigned blockZ, unsigned sharedBytes, CUstream stream,
-                              void **parameters, void **extra) {
+PLANEMU_EXPORT cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gridZ,
+                              unsigned blockX, unsigned blockY, unsigned blockZ,
+                              unsigned sharedBytes, CUstream stream, void **parameters,
+                              void **extra) {
   PLANEMU_ENTER(true);
   std::string label = takeLaunchLabel();
   auto found = driver.functions.find(reinterpret_cast<FunctionHandle *>(handle));
@@ -177,13 +190,14 @@ PLANEMU_EXPORT cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
     return refuse("bad block");
   std::uint64_t threads = std::uint64_t(blockX) * blockY * blockZ;
   if (threads > kernel.maxThreads)
-    return refuse(std::to_string(threads) + " threads a block, at most " + std::to_string(kernel.maxThreads) +
-                  " are allowed");
+    return refuse(std::to_string(threads) + " threads a block, at most " +
+                  std::to_string(kernel.maxThreads) + " are allowed");
   const std::uint32_t *required = kernel.reqNtid;
   if (required[0] && (blockX != required[0] || blockY != required[1] || blockZ != required[2]))
     return refuse("the block differs from the kernel's .reqntid");
   if (sharedBytes > function.dynamicSharedLimit)
-    return refuse(std::to_string(sharedBytes) + " bytes of dynamic shared memory, the limit set for the kernel is " +
+    return refuse(std::to_string(sharedBytes) +
+                  " bytes of dynamic shared memory, the limit set for the kernel is " +
                   std::to_string(function.dynamicSharedLimit));
   KernelNode node{driver.modules[found->second],
                   &function,
@@ -192,7 +206,8 @@ PLANEMU_EXPORT cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY,
                   sharedBytes,
                   {},
                   std::move(label)};
-  if (CUresult result = gatherParameters(kernel, parameters, extra, node.parameters); result != CUDA_SUCCESS)
+  if (CUresult result = gatherParameters(kernel, parameters, extra, node.parameters);
+      result != CUDA_SUCCESS)
     return result;
   return driver.enqueue(stream, std::move(node));
 }

@@ -1,7 +1,7 @@
 //===- ModuleLoad.cpp - modules and functions -----------------------------===//
 //
-// Loading parses the PTX, places its variables and decodes every kernel, so whatever a module holds that the emulator
-// does not know is an error here and not in the middle of a run.
+// Loading parses the PTX, places its variables and decodes every kernel, so whatever a module holds
+// that the emulator does not know is an error here and not in the middle of a run.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/driver/Driver.h"
@@ -10,10 +10,12 @@
 
 using namespace planemu;
 
-// The newest PTX version whose instructions were looked at (CUDA 13.0 prints 9.0, LLVM 22 up to 9.0).
+// The newest PTX version whose instructions were looked at (CUDA 13.0 prints 9.0, LLVM 22 up
+// to 9.0).
 constexpr unsigned NewestPtx = 90;
 
-/// sm_NNa runs on exactly that device, sm_NNf on later ones of its major version, sm_NN on all later ones.
+/// sm_NNa runs on exactly that device, sm_NNf on later ones of its major version, sm_NN on all
+/// later ones.
 static bool targetRuns(const PtxModule &ptx, int sm) {
   int target = static_cast<int>(ptx.target);
   if (ptx.targetSuffix == "a")
@@ -29,9 +31,11 @@ static void placeVariables(Driver &driver, Module &module, ModuleLayout &layout)
       continue;
     std::uint64_t address = 0;
     if (variable.bytes == 0)
-      throw PtxError("line " + std::to_string(variable.line) + ": variable '" + variable.name + "' has no size");
+      throw PtxError("line " + std::to_string(variable.line) + ": variable '" + variable.name +
+                     "' has no size");
     if (driver.memory->allocate(variable.bytes, address) != Memory::Result::Ok)
-      throw PtxError("line " + std::to_string(variable.line) + ": no memory for variable '" + variable.name + "'");
+      throw PtxError("line " + std::to_string(variable.line) + ": no memory for variable '" +
+                     variable.name + "'");
     driver.memory->name(address, variable.bytes, variable.name);
     layout.globals[variable.name] = address;
     module.globals[variable.name] = {address, variable.bytes};
@@ -46,8 +50,8 @@ static void placeVariables(Driver &driver, Module &module, ModuleLayout &layout)
     for (const Relocation &relocation : variable.relocations) {
       auto target = layout.globals.find(relocation.symbol);
       if (target == layout.globals.end())
-        throw PtxError("line " + std::to_string(variable.line) + ": initial value of '" + variable.name +
-                       "': unknown variable '" + relocation.symbol + "'");
+        throw PtxError("line " + std::to_string(variable.line) + ": initial value of '" +
+                       variable.name + "': unknown variable '" + relocation.symbol + "'");
       std::uint64_t value = target->second + static_cast<std::uint64_t>(relocation.addend);
       std::memcpy(at + relocation.offset, &value, relocation.bytes);
     }
@@ -63,12 +67,13 @@ static void load(Driver &driver, Module &module, std::string text) {
   module.ptx = parsePtx(std::move(text));
   const PtxModule &ptx = *module.ptx;
   if (ptx.version > NewestPtx)
-    throw PtxError("PTX version " + std::to_string(ptx.version / 10) + "." + std::to_string(ptx.version % 10) +
-                       " is newer than " + std::to_string(NewestPtx / 10) + "." + std::to_string(NewestPtx % 10),
+    throw PtxError("PTX version " + std::to_string(ptx.version / 10) + "." +
+                       std::to_string(ptx.version % 10) + " is newer than " +
+                       std::to_string(NewestPtx / 10) + "." + std::to_string(NewestPtx % 10),
                    PtxError::Version);
   if (!targetRuns(ptx, driver.model->sm))
-    throw PtxError("the module is for sm_" + std::to_string(ptx.target) + ptx.targetSuffix + ", the device is sm_" +
-                       std::to_string(driver.model->sm),
+    throw PtxError("the module is for sm_" + std::to_string(ptx.target) + ptx.targetSuffix +
+                       ", the device is sm_" + std::to_string(driver.model->sm),
                    PtxError::Target);
   ModuleLayout layout;
   placeVariables(driver, module, layout);
@@ -81,15 +86,17 @@ static void load(Driver &driver, Module &module, std::string text) {
     std::uint32_t limit = 48u << 10;
     handle->dynamicSharedLimit = limit - std::min(limit, handle->kernel->staticShared);
     if (handle->kernel->staticShared > limit)
-      throw PtxError("line " + std::to_string(function->line) + ": kernel '" + function->name + "': " +
-                     std::to_string(handle->kernel->staticShared) + " bytes of static shared memory, at most " +
-                     std::to_string(limit) + " are allowed");
+      throw PtxError("line " + std::to_string(function->line) + ": kernel '" + function->name +
+                     "': " + std::to_string(handle->kernel->staticShared) +
+                     " bytes of static shared memory, at most " + std::to_string(limit) +
+                     " are allowed");
     module.functions[function->name] = std::move(handle);
   }
 }
 
 /// Copies a message into the log buffer the caller gave, if any.
-static void writeLog(const std::string &text, unsigned count, CUjit_option *options, void **values) {
+static void writeLog(const std::string &text, unsigned count, CUjit_option *options,
+                     void **values) {
   char *buffer = nullptr;
   std::size_t size = 0, sizeIndex = count;
   for (unsigned n = 0; n < count; ++n) {
@@ -108,8 +115,8 @@ static void writeLog(const std::string &text, unsigned count, CUjit_option *opti
   values[sizeIndex] = reinterpret_cast<void *>(copied);
 }
 
-PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count, CUjit_option *options,
-                                  void **values) {
+PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count,
+                                  CUjit_option *options, void **values) {
   PLANEMU_ENTER(true);
   if (!handle || !image || (count && (!options || !values)))
     return CUDA_ERROR_INVALID_VALUE;
@@ -119,9 +126,11 @@ PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned 
   if (magic == 0x7f || magic == 0x50 || magic == 0xed) {
     std::memcpy(&magic, image, sizeof(magic));
     if (magic == 0x464c457f)
-      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is a cubin; the emulator runs PTX only");
+      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                      "the image is a cubin; the emulator runs PTX only");
     if (magic == 0xba55ed50)
-      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is a fatbin; the emulator runs plain PTX only");
+      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                      "the image is a fatbin; the emulator runs plain PTX only");
   }
   auto module = std::make_shared<Module>();
   try {
@@ -130,7 +139,8 @@ PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned 
     freeVariables(driver, *module);
     std::string text = std::string("ptx: error: ") + error.what();
     writeLog(text, count, options, values);
-    return failWith(error.reason == PtxError::Version ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX,
+    return failWith(error.reason == PtxError::Version ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+                                                      : CUDA_ERROR_INVALID_PTX,
                     std::move(text));
   } catch (const std::bad_alloc &) {
     freeVariables(driver, *module);
@@ -169,7 +179,8 @@ PLANEMU_EXPORT cuModuleGetFunction(CUfunction *function, CUmodule handle, const 
   return CUDA_SUCCESS;
 }
 
-PLANEMU_EXPORT cuModuleGetGlobal_v2(CUdeviceptr *address, std::size_t *bytes, CUmodule handle, const char *name) {
+PLANEMU_EXPORT cuModuleGetGlobal_v2(CUdeviceptr *address, std::size_t *bytes, CUmodule handle,
+                                    const char *name) {
   PLANEMU_ENTER(true);
   if (!name)
     return CUDA_ERROR_INVALID_VALUE;
@@ -242,9 +253,10 @@ PLANEMU_EXPORT cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attrib
     return CUDA_ERROR_INVALID_VALUE;
   int most = driver.model->sharedPerBlockOptin - static_cast<int>(function.kernel->staticShared);
   if (value < 0 || value > most)
-    return failWith(CUDA_ERROR_INVALID_VALUE, "kernel '" + function.kernel->name + "': " + std::to_string(value) +
-                                                  " bytes of dynamic shared memory, at most " + std::to_string(most) +
-                                                  " fit on sm_" + std::to_string(driver.model->sm));
+    return failWith(CUDA_ERROR_INVALID_VALUE,
+                    "kernel '" + function.kernel->name + "': " + std::to_string(value) +
+                        " bytes of dynamic shared memory, at most " + std::to_string(most) +
+                        " fit on sm_" + std::to_string(driver.model->sm));
   function.dynamicSharedLimit = static_cast<std::uint32_t>(value);
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,7 @@
 //===- StreamGraph.cpp - streams, events, graphs --------------------------===//
 //
-// A stream does its work at once unless it is being captured; then nodes go into a graph, and launching the graph's
-// executable form runs them in order.
+// A stream does its work at once unless it is being captured; then nodes go into a graph, and
+// launching the graph's executable form runs them in order.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/driver/Driver.h"
@@ -33,7 +33,8 @@ CUresult Driver::checkNoCapture() {
     if (!stream->capture)
       continue;
     bool forbids = stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-                   (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && stream->thread == std::this_thread::get_id());
+                   (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+                    stream->thread == std::this_thread::get_id());
     if (forbids) {
       stream->invalidated = true;
       result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -54,7 +55,8 @@ PLANEMU_EXPORT cuStreamCreate(CUstream *handle, unsigned flags) {
 
 PLANEMU_EXPORT cuStreamDestroy_v2(CUstream handle) {
   PLANEMU_ENTER(true);
-  return driver.streams.erase(reinterpret_cast<Stream *>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return driver.streams.erase(reinterpret_cast<Stream *>(handle)) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_HANDLE;
 }
 
 PLANEMU_EXPORT cuStreamSynchronize(CUstream handle) {
@@ -99,7 +101,8 @@ PLANEMU_EXPORT cuStreamEndCapture(CUstream handle, CUgraph *graph) {
     return CUDA_ERROR_INVALID_HANDLE;
   if (!stream->capture)
     return CUDA_ERROR_ILLEGAL_STATE;
-  if (stream->mode != CU_STREAM_CAPTURE_MODE_RELAXED && stream->thread != std::this_thread::get_id())
+  if (stream->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+      stream->thread != std::this_thread::get_id())
     return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   std::unique_ptr<Graph> captured = std::move(stream->capture);
   if (stream->invalidated)
@@ -111,7 +114,8 @@ PLANEMU_EXPORT cuStreamEndCapture(CUstream handle, CUgraph *graph) {
 
 // --- Graphs -----------------------------------------------------------------
 
-PLANEMU_EXPORT cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph handle, unsigned long long flags) {
+PLANEMU_EXPORT cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph handle,
+                                           unsigned long long flags) {
   PLANEMU_ENTER(true);
   if (!exec || flags)
     return CUDA_ERROR_INVALID_VALUE;
@@ -148,12 +152,14 @@ PLANEMU_EXPORT cuGraphLaunch(CUgraphExec exec, CUstream handle) {
 
 PLANEMU_EXPORT cuGraphExecDestroy(CUgraphExec exec) {
   PLANEMU_ENTER(true);
-  return driver.execs.erase(reinterpret_cast<Graph *>(exec)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return driver.execs.erase(reinterpret_cast<Graph *>(exec)) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 PLANEMU_EXPORT cuGraphDestroy(CUgraph graph) {
   PLANEMU_ENTER(true);
-  return driver.graphs.erase(reinterpret_cast<Graph *>(graph)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return driver.graphs.erase(reinterpret_cast<Graph *>(graph)) ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_INVALID_VALUE;
 }
 
 // --- Events -----------------------------------------------------------------
@@ -209,5 +215,6 @@ PLANEMU_EXPORT cuEventElapsedTime_v2(float *milliseconds, CUevent startHandle, C
 
 PLANEMU_EXPORT cuEventDestroy_v2(CUevent handle) {
   PLANEMU_ENTER(true);
-  return driver.events.erase(reinterpret_cast<Event *>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return driver.events.erase(reinterpret_cast<Event *>(handle)) ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -1,9 +1,10 @@
 //===- Access.h - addresses of a warp to host memory ----------------------===//
 //
-// Every memory instruction does the same three things: form 32 addresses, find out that they are valid, and move
-// rows (what one lane reads or writes). The usual warp lies in one region, and the instruction remembers which: then
-// validity is two comparisons for a contiguous warp and a handful of vector operations for any other. What falls
-// outside is looked at lane by lane, where faults are reported and skipped.
+// Every memory instruction does the same three things: form 32 addresses, find out that they are
+// valid, and move rows (what one lane reads or writes). The usual warp lies in one region, and the
+// instruction remembers which: then validity is two comparisons for a contiguous warp and a handful
+// of vector operations for any other. What falls outside is looked at lane by lane, where faults
+// are reported and skipped.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_ACCESS_H
@@ -23,7 +24,8 @@ struct Addresses {
 template <class Base> inline void formAddresses(Warp &w, u32 slot, s64 offset, Addresses &out) {
   if constexpr (sizeof(Base) == 8) {
     for (int c = 0; c < Chunks; ++c)
-      store<u64>(reinterpret_cast<char *>(out.of), c, load<u64>(w.file + slot, c) + static_cast<u64>(offset));
+      store<u64>(reinterpret_cast<char *>(out.of), c,
+                 load<u64>(w.file + slot, c) + static_cast<u64>(offset));
   } else {
     // 32-bit addresses wrap in 32 bits.
     for (int c = 0; c < Chunks; ++c)
@@ -47,7 +49,8 @@ inline bool contiguous(const Addresses &a, u32 rowBytes) {
 }
 
 /// True if all lanes of `mask` lie in `region` and are aligned to `align`.
-inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32 rowBytes, u32 align) {
+inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32 rowBytes,
+                      u32 align) {
   if (region.size < rowBytes)
     return false;
   u64 last = region.size - rowBytes;
@@ -55,7 +58,8 @@ inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32
   for (int c = 0; c < Chunks; ++c) {
     Vu64 address = load<u64>(reinterpret_cast<const char *>(a.of), c);
     Vs64 offset = bits<Vs64>(address - region.low);
-    Vs64 wrong = offset | (static_cast<s64>(last) - offset) | bits<Vs64>(Vu64{} - (address & u64(align - 1)));
+    Vs64 wrong = offset | (static_cast<s64>(last) - offset) |
+                 bits<Vs64>(Vu64{} - (address & u64(align - 1)));
     bad |= mask == ~0u ? wrong : wrong & expand<u64>(mask >> (c * Chunk));
   }
   return compress(bad < 0) == 0;
@@ -63,9 +67,11 @@ inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32
 
 /// Host address of one lane's row, or 0 after reporting a fault.
 template <Where Space>
-inline u64 resolveLane(Warp &w, const Inst &i, int lane, u64 address, u32 rowBytes, u32 align, const char *access) {
+inline u64 resolveLane(Warp &w, const Inst &i, int lane, u64 address, u32 rowBytes, u32 align,
+                       const char *access) {
   if (address & (align - 1)) {
-    reportFault(w, i.line, FaultKind::Misaligned, static_cast<unsigned>(lane), address, rowBytes, access);
+    reportFault(w, i.line, FaultKind::Misaligned, static_cast<unsigned>(lane), address, rowBytes,
+                access);
     return 0;
   }
   u64 limit = 0, base = 0;
@@ -85,12 +91,13 @@ inline u64 resolveLane(Warp &w, const Inst &i, int lane, u64 address, u32 rowByt
       return address + region.delta;
     }
   }
-  reportFault(w, i.line, FaultKind::OutOfBounds, static_cast<unsigned>(lane), address, rowBytes, access);
+  reportFault(w, i.line, FaultKind::OutOfBounds, static_cast<unsigned>(lane), address, rowBytes,
+              access);
   return 0;
 }
 
-/// The host's rows of a warp. `whole`: lane n's row is at rows + n * rowBytes; else at host.of[n], which is 0 for
-/// lanes that do not access.
+/// The host's rows of a warp. `whole`: lane n's row is at rows + n * rowBytes; else at host.of[n],
+/// which is 0 for lanes that do not access.
 struct Rows {
   char *whole;
   Addresses host;
@@ -105,13 +112,15 @@ template <Where Space> inline RegionRef regionOf(Warp &w, const Inst &i) {
 
 /// Resolves the addresses in rows.host (in place).
 template <Where Space>
-inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, const char *access, Rows &rows) {
+inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, const char *access,
+                    Rows &rows) {
   rows.whole = nullptr;
   if constexpr (Space != Where::Local) {
     RegionRef region = regionOf<Space>(w, i);
     u64 first = rows.host.of[0];
     if (mask == ~0u && contiguous(rows.host, rowBytes)) {
-      if (first - region.low >= region.size && Space == Where::Global && findRegion(w, first, region))
+      if (first - region.low >= region.size && Space == Where::Global &&
+          findRegion(w, first, region))
         w.regions[i.cache] = region;
       u64 all = 32ull * rowBytes, offset = first - region.low;
       if (offset < region.size && all <= region.size - offset && !(first & (align - 1))) {
@@ -137,8 +146,9 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, c
     }
   }
   for (int lane = 0; lane < 32; ++lane)
-    rows.host.of[lane] =
-        mask >> lane & 1 ? resolveLane<Space>(w, i, lane, rows.host.of[lane], rowBytes, align, access) : 0;
+    rows.host.of[lane] = mask >> lane & 1 ? resolveLane<Space>(w, i, lane, rows.host.of[lane],
+                                                               rowBytes, align, access)
+                                          : 0;
 }
 
 } // namespace planemu::PLANEMU_ISA

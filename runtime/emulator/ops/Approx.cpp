@@ -1,8 +1,8 @@
 //===- Approx.cpp - ex2, lg2, rsqrt, sin, cos, tanh -----------------------===//
 //
-// PTX bounds the error of these and leaves the bits open. Here they are formed in double by polynomials and rounded
-// once, so they are the correctly rounded value but for the rarest ties, and the same on every host: no libm, and no
-// fma, so that hosts with and without it agree.
+// PTX bounds the error of these and leaves the bits open. Here they are formed in double by
+// polynomials and rounded once, so they are the correctly rounded value but for the rarest ties,
+// and the same on every host: no libm, and no fma, so that hosts with and without it agree.
 //
 //   ex2    2^n * p(r), |r| <= 1/2, Taylor in r ln 2 to degree 13
 //   lg2    e + atanh series in (m - 1) / (m + 1), m in [sqrt 1/2, sqrt 2]
@@ -20,14 +20,28 @@ namespace planemu::PLANEMU_ISA {
 constexpr f64 Magic = 0x1.8p52;
 
 /// 2^n for integers n within double's exponents, given as doubles with Magic added.
-static Vf64 powerOfTwo(Vf64 withMagic) { return bits<Vf64>((bits<Vs64>(withMagic) << 52) + (1023ll << 52)); }
+static Vf64 powerOfTwo(Vf64 withMagic) {
+  return bits<Vf64>((bits<Vs64>(withMagic) << 52) + (1023ll << 52));
+}
 
 /// 2^x in double for |x| <= 1022.
 static Vf64 exp2Double(Vf64 x) {
   Vf64 shifted = x + Magic;
   Vf64 r = (x - (shifted - Magic)) * 0x1.62e42fefa39efp-1; // ln 2
-  constexpr f64 Inverse[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                             1.0 / 40320.0, 1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0};
+  constexpr f64 Inverse[] = {1.0 / 6227020800.0,
+                             1.0 / 479001600.0,
+                             1.0 / 39916800.0,
+                             1.0 / 3628800.0,
+                             1.0 / 362880.0,
+                             1.0 / 40320.0,
+                             1.0 / 5040.0,
+                             1.0 / 720.0,
+                             1.0 / 120.0,
+                             1.0 / 24.0,
+                             1.0 / 6.0,
+                             0.5,
+                             1.0,
+                             1.0};
   Vf64 p = Vf64{} + Inverse[0];
   for (int n = 1; n < 14; ++n)
     p = p * r + Inverse[n];
@@ -66,7 +80,8 @@ static Vf32 rsqrtExact(Vf32 x) { return canonical(to<f32>(1.0 / squareRoot(to<f6
 
 /// Sine (Shift 0) or cosine (Shift 1) as the quadrant's sine or cosine of the rest.
 template <int Shift> static Vf32 sineExact(Vf32 x) {
-  // Beyond 2^31 the reduction has no bits left: the angle counts as zero there, PTX promises nothing.
+  // Beyond 2^31 the reduction has no bits left: the angle counts as zero there, PTX promises
+  // nothing.
   Vf32 magnitude = bits<Vf32>(bits<Vu32>(x) & 0x7fffffff);
   Vf64 wide = to<f64>(choose((magnitude < 0x1p31f), x, Vf32{}));
   Vf64 shifted = wide * 0x1.45f306dc9c883p-1 + Magic; // 2 / pi
@@ -75,10 +90,18 @@ template <int Shift> static Vf32 sineExact(Vf32 x) {
   // pi/2 in three parts of 33 bits: products with n < 2^31 are exact or nearly so.
   Vf64 r = wide - n * 0x1.921fb544p0 - n * 0x1.0b4611a6p-34 - n * 0x1.3198a2e037073p-69;
   Vf64 square = r * r;
-  constexpr f64 Sine[] = {-1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0,
-                          -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0};
-  constexpr f64 Cosine[] = {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0,
-                            1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0};
+  constexpr f64 Sine[] = {
+      -1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0,
+      -1.0 / 5040.0,          1.0 / 120.0,        -1.0 / 6.0,        1.0};
+  constexpr f64 Cosine[] = {1.0 / 20922789888000.0,
+                            -1.0 / 87178291200.0,
+                            1.0 / 479001600.0,
+                            -1.0 / 3628800.0,
+                            1.0 / 40320.0,
+                            -1.0 / 720.0,
+                            1.0 / 24.0,
+                            -0.5,
+                            1.0};
   Vf64 sine = Vf64{} + Sine[0], cosine = Vf64{} + Cosine[0];
   for (int k = 1; k < 8; ++k)
     sine = sine * square + Sine[k];
@@ -140,7 +163,8 @@ template <auto F> static bool selectHalfForm(Decoder &d) {
         continue;
       if (!d.take(".approx"))
         d.fail("no .approx");
-      // For bf16, .ftz is part of the only spelling there is: results are far from f32's subnormals.
+      // For bf16, .ftz is part of the only spelling there is: results are far from f32's
+      // subnormals.
       d.take(".ftz");
       d.def(0, pair ? 32 : 16);
       d.use(1, pair ? Type::B32 : Type::B16);
@@ -148,10 +172,15 @@ template <auto F> static bool selectHalfForm(Decoder &d) {
         d.emit(bfloat ? lanes<narrowed<F, true>, u16, u16> : lanes<narrowed<F, false>, u16, u16>);
       else
         d.emit(bfloat ? lanes<[](auto a) {
-          return to<u32>(narrowed<F, true>(to<u16>(a))) | to<u32>(narrowed<F, true>(to<u16>(a >> 16))) << 16;
-        }, u32, u32> : lanes<[](auto a) {
-          return to<u32>(narrowed<F, false>(to<u16>(a))) | to<u32>(narrowed<F, false>(to<u16>(a >> 16))) << 16;
-        }, u32, u32>);
+          return to<u32>(narrowed<F, true>(to<u16>(a))) |
+                 to<u32>(narrowed<F, true>(to<u16>(a >> 16))) << 16;
+        },
+                              u32, u32>
+                      : lanes<[](auto a) {
+                          return to<u32>(narrowed<F, false>(to<u16>(a))) |
+                                 to<u32>(narrowed<F, false>(to<u16>(a >> 16))) << 16;
+                        },
+                              u32, u32>);
       return true;
     }
   return false;

@@ -1,7 +1,7 @@
 //===- Async.cpp - cp.async -----------------------------------------------===//
 //
-// Copies happen at issue, so commit and wait have nothing to do. Lanes copy one after the other; a zero source size
-// reads nothing and fills with zeros.
+// Copies happen at issue, so commit and wait have nothing to do. Lanes copy one after the other; a
+// zero source size reads nothing and fills with zeros.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Access.h"
@@ -35,12 +35,14 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
     char *into = to.whole ? to.whole + lane * Bytes : reinterpret_cast<char *>(to.host.of[lane]);
-    const char *source = from.whole ? from.whole + lane * Bytes : reinterpret_cast<char *>(from.host.of[lane]);
+    const char *source =
+        from.whole ? from.whole + lane * Bytes : reinterpret_cast<char *>(from.host.of[lane]);
     if (!into)
       continue;
     u32 size = Sized ? sizes[lane] : Bytes;
     if (size > Bytes) {
-      reportFault(w, i.line, FaultKind::BadOperand, static_cast<unsigned>(lane), size, Bytes, "cp.async");
+      reportFault(w, i.line, FaultKind::BadOperand, static_cast<unsigned>(lane), size, Bytes,
+                  "cp.async");
       continue;
     }
     if (size == Bytes && source) {
@@ -54,10 +56,13 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
 }
 
 template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
-  return bytes == 4 ? copyAsync<SharedBase, 4, Sized> : bytes == 8 ? copyAsync<SharedBase, 8, Sized> : copyAsync<SharedBase, 16, Sized>;
+  return bytes == 4   ? copyAsync<SharedBase, 4, Sized>
+         : bytes == 8 ? copyAsync<SharedBase, 8, Sized>
+                      : copyAsync<SharedBase, 16, Sized>;
 }
 
-/// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes}; commit_group; wait_group n; wait_all.
+/// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes}; commit_group; wait_group n;
+/// wait_all.
 void selectCp(Decoder &d) {
   if (!d.take(".async"))
     d.fail("only cp.async is supported");

@@ -1,8 +1,9 @@
 //===- Atomic.cpp - atom, red ---------------------------------------------===//
 //
-// Lanes apply in lane order. On global memory each is one atomic operation of the host, sequentially consistent, which
-// covers every ordering and scope; shared memory belongs to one worker and needs none. The order between CTAs is open,
-// as on a GPU: floating-point sums over several CTAs may differ between runs on several threads.
+// Lanes apply in lane order. On global memory each is one atomic operation of the host,
+// sequentially consistent, which covers every ordering and scope; shared memory belongs to one
+// worker and needs none. The order between CTAs is open, as on a GPU: floating-point sums over
+// several CTAs may differ between runs on several threads.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Access.h"
@@ -14,12 +15,28 @@ namespace planemu::PLANEMU_ISA {
 
 namespace {
 
-enum class Op { Add, Inc, Dec, And, Or, Xor, Min, Max, Exch, Cas, AddF16x2, AddBf16x2, AddF16, AddBf16 };
+enum class Op {
+  Add,
+  Inc,
+  Dec,
+  And,
+  Or,
+  Xor,
+  Min,
+  Max,
+  Exch,
+  Cas,
+  AddF16x2,
+  AddBf16x2,
+  AddF16,
+  AddBf16
+};
 
 } // namespace
 
 template <bool Bfloat> static u16 addHalf(u16 a, u16 b) {
-  Vf32 sum = Bfloat ? fromBf16(splat<u16>(a)) + fromBf16(splat<u16>(b)) : fromF16(splat<u16>(a)) + fromF16(splat<u16>(b));
+  Vf32 sum = Bfloat ? fromBf16(splat<u16>(a)) + fromBf16(splat<u16>(b))
+                    : fromF16(splat<u16>(a)) + fromF16(splat<u16>(b));
   return (Bfloat ? toBf16(sum) : toF16(sum))[0];
 }
 
@@ -50,7 +67,8 @@ template <Op O, class T> static T updated(T old, T b, T c) {
     return addHalf<true>(old, b);
   else
     return addHalf<O == Op::AddBf16x2>(static_cast<u16>(old), static_cast<u16>(b)) |
-           u32(addHalf<O == Op::AddBf16x2>(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16))) << 16;
+           u32(addHalf<O == Op::AddBf16x2>(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16)))
+               << 16;
 }
 
 /// Operands: destination (a register nobody reads for red), address, b, c.
@@ -61,12 +79,14 @@ template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, co
     return;
   Rows rows;
   formAddresses<Base>(w, i.s[1], i.imm, rows.host);
-  resolve<Space>(w, i, mask, sizeof(T), sizeof(T), Space == Where::Shared ? "atom.shared" : "atom.global", rows);
+  resolve<Space>(w, i, mask, sizeof(T), sizeof(T),
+                 Space == Where::Shared ? "atom.shared" : "atom.global", rows);
   T *d = at<T>(w, i.s[0]);
   const T *b = at<T>(w, i.s[2]), *c = at<T>(w, i.s[3]);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
-    char *address = rows.whole ? rows.whole + lane * sizeof(T) : reinterpret_cast<char *>(rows.host.of[lane]);
+    char *address =
+        rows.whole ? rows.whole + lane * sizeof(T) : reinterpret_cast<char *>(rows.host.of[lane]);
     if (!address)
       continue;
     U *word = reinterpret_cast<U *>(address);
@@ -76,8 +96,9 @@ template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, co
       d[lane] = old;
     } else {
       U seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-      while (!__atomic_compare_exchange_n(word, &seen, bits<U>(updated<O, T>(bits<T>(seen), b[lane], c[lane])), true,
-                                          __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+      while (!__atomic_compare_exchange_n(word, &seen,
+                                          bits<U>(updated<O, T>(bits<T>(seen), b[lane], c[lane])),
+                                          true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         ;
       d[lane] = bits<T>(seen);
     }
@@ -130,15 +151,17 @@ static Exec find(Op op, Type type, Where where, unsigned baseBits) {
 }
 
 static void selectAtomic(Decoder &d, bool returns) {
-  for (const char *modifier : {".relaxed", ".acquire", ".release", ".acq_rel", ".cta", ".gpu", ".sys", ".cluster", ".noftz"})
+  for (const char *modifier : {".relaxed", ".acquire", ".release", ".acq_rel", ".cta", ".gpu",
+                               ".sys", ".cluster", ".noftz"})
     d.take(modifier);
   Space space = takeSpace(d);
   takeHints(d);
   static constexpr struct {
     const char *text;
     Op op;
-  } Ops[] = {{".add", Op::Add}, {".inc", Op::Inc}, {".dec", Op::Dec}, {".and", Op::And},   {".or", Op::Or},
-             {".xor", Op::Xor}, {".min", Op::Min}, {".max", Op::Max}, {".exch", Op::Exch}, {".cas", Op::Cas}};
+  } Ops[] = {{".add", Op::Add},   {".inc", Op::Inc}, {".dec", Op::Dec}, {".and", Op::And},
+             {".or", Op::Or},     {".xor", Op::Xor}, {".min", Op::Min}, {".max", Op::Max},
+             {".exch", Op::Exch}, {".cas", Op::Cas}};
   const Op *found = nullptr;
   for (const auto &row : Ops)
     if (d.take(row.text))

@@ -1,6 +1,7 @@
 //===- Bits.cpp - logic, shifts, bit fields, byte permutation -------------===//
 //
-// PTX ISA, "Logic and Shift Instructions" and the bit instructions of "Integer Arithmetic Instructions".
+// PTX ISA, "Logic and Shift Instructions" and the bit instructions of "Integer Arithmetic
+// Instructions".
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Instructions.h"
@@ -28,9 +29,15 @@ template <auto F> static void selectLogic(Decoder &d) {
   operands(d, type, 2);
   byWidth(d, type, [&]<class T>(T) { d.emit(lanes<F, T, T, T>); });
 }
-void selectAnd(Decoder &d) { selectLogic<[](auto a, auto b) { return a & b; }>(d); }
-void selectOr(Decoder &d) { selectLogic<[](auto a, auto b) { return a | b; }>(d); }
-void selectXor(Decoder &d) { selectLogic<[](auto a, auto b) { return a ^ b; }>(d); }
+void selectAnd(Decoder &d) {
+  selectLogic<[](auto a, auto b) { return a & b; }>(d);
+}
+void selectOr(Decoder &d) {
+  selectLogic<[](auto a, auto b) { return a | b; }>(d);
+}
+void selectXor(Decoder &d) {
+  selectLogic<[](auto a, auto b) { return a ^ b; }>(d);
+}
 
 void selectNot(Decoder &d) {
   Type type = d.takeType();
@@ -39,7 +46,9 @@ void selectNot(Decoder &d) {
   if (type == Type::Pred) {
     if (d.operand(1).negated)
       d.fail("'!' before an operand");
-    d.emit([](Warp &w, const Inst &i) { writeMask(w, i.s[0], ~readMask(w, i.s[1]), executing(w, i)); });
+    d.emit([](Warp &w, const Inst &i) {
+      writeMask(w, i.s[0], ~readMask(w, i.s[1]), executing(w, i));
+    });
     return;
   }
   if (!isBits(type))
@@ -77,7 +86,9 @@ void selectShl(Decoder &d) {
   d.def(0, bitsOf(type));
   d.use(1, type);
   d.use(2, Type::U32);
-  byWidth(d, type, [&]<class T>(T) { d.emit(lanes<[](auto a, auto b) { return shift<T, true>(a, b); }, T, T, u32>); });
+  byWidth(d, type, [&]<class T>(T) {
+    d.emit(lanes<[](auto a, auto b) { return shift<T, true>(a, b); }, T, T, u32>);
+  });
 }
 
 void selectShr(Decoder &d) {
@@ -110,7 +121,8 @@ void selectShf(Decoder &d) {
       Vu32 by = Wrap ? c & 31 : choose(c > splat<u32>(32), splat<u32>(32), c);
       Vu64 both = to<u64>(b) << 32 | to<u64>(a);
       return Left ? to<u32>(both << to<u64>(by) >> 32) : to<u32>(both >> to<u64>(by));
-    }, u32, u32, u32, u32>);
+    },
+                 u32, u32, u32, u32>);
   };
   if (left)
     wrap ? emit.template operator()<true, true>() : emit.template operator()<true, false>();
@@ -132,7 +144,8 @@ template <auto F32, auto F64> static void selectCount(Decoder &d) {
     d.failType(type);
 }
 void selectPopc(Decoder &d) {
-  selectCount<[](u32 a) { return u32(__builtin_popcount(a)); }, [](u64 a) { return u32(__builtin_popcountll(a)); }>(d);
+  selectCount<[](u32 a) { return u32(__builtin_popcount(a)); },
+              [](u64 a) { return u32(__builtin_popcountll(a)); }>(d);
 }
 void selectClz(Decoder &d) {
   selectCount<[](u32 a) { return a ? u32(__builtin_clz(a)) : 32u; },
@@ -191,7 +204,8 @@ void selectBfe(Decoder &d) {
       d.failType(type);
     } else {
       d.emit(each<[](T a, u32 b, u32 c) {
-        // PTX ISA, bfe: position and length are their low 8 bits; beyond the value lie copies of its sign.
+        // PTX ISA, bfe: position and length are their low 8 bits; beyond the value lie copies of
+        // its sign.
         using U = Unsigned<T>;
         constexpr u32 Width = 8 * sizeof(T);
         u32 position = b & 0xff, length = c & 0xff;
@@ -206,7 +220,8 @@ void selectBfe(Decoder &d) {
           valid = length;
         U keep = valid >= Width ? ~U(0) : (U(1) << valid) - 1;
         return T((value & keep) | (sign ? ~keep : U(0)));
-      }, T, T, u32, u32>);
+      },
+                  T, T, u32, u32>);
     }
   });
 }
@@ -228,7 +243,8 @@ void selectBfi(Decoder &d) {
         return b;
       T mask = length >= Width ? T(~T(0)) : T((T(1) << length) - 1);
       return T((b & ~(mask << position)) | ((a & mask) << position));
-    }, T, T, T, u32, u32>);
+    },
+                T, T, T, u32, u32>);
   });
 }
 
@@ -277,7 +293,8 @@ void selectPrmt(Decoder &d) {
     d.emit([](Warp &w, const Inst &i) {
       u32 mask = executing(w, i);
       u32 fromA = static_cast<u32>(i.imm), fromB = static_cast<u32>(i.imm >> 32);
-      __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+      __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                       0x08080808, 0x0c0c0c0c);
       __m256i a = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromA)), base);
       __m256i b = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromB)), base);
       for (int c = 0; c < Chunks; ++c) {
@@ -308,17 +325,20 @@ void selectLop3(Decoder &d) {
   if (!d.isImmediate(4, table) || table < 0 || table > 255)
     d.fail("the truth table is not a constant from 0 to 255");
   d.use(4, Type::U32);
-  d.emit([](Warp &w, const Inst &i) {
-    u32 mask = executing(w, i);
-    for (int c = 0; c < Chunks; ++c) {
-      Vu32 x = load<u32>(w.file + i.s[1], c), y = load<u32>(w.file + i.s[2], c), z = load<u32>(w.file + i.s[3], c);
-      Vu32 result = {};
-      for (int row = 0; row < 8; ++row)
-        if (i.imm >> row & 1)
-          result |= (row & 4 ? x : ~x) & (row & 2 ? y : ~y) & (row & 1 ? z : ~z);
-      merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), result);
-    }
-  }, table);
+  d.emit(
+      [](Warp &w, const Inst &i) {
+        u32 mask = executing(w, i);
+        for (int c = 0; c < Chunks; ++c) {
+          Vu32 x = load<u32>(w.file + i.s[1], c), y = load<u32>(w.file + i.s[2], c),
+               z = load<u32>(w.file + i.s[3], c);
+          Vu32 result = {};
+          for (int row = 0; row < 8; ++row)
+            if (i.imm >> row & 1)
+              result |= (row & 4 ? x : ~x) & (row & 2 ? y : ~y) & (row & 1 ? z : ~z);
+          merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), result);
+        }
+      },
+      table);
 }
 
 } // namespace planemu::PLANEMU_ISA

@@ -1,7 +1,7 @@
 //===- Control.cpp - branches, calls, barriers, fences --------------------===//
 //
-// Most of these end a block (Interpreter.cpp, Worker.cpp); the rest have an effect only on a machine that reorders
-// or prefetches.
+// Most of these end a block (Interpreter.cpp, Worker.cpp); the rest have an effect only on a
+// machine that reorders or prefetches.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Instructions.h"
@@ -108,7 +108,8 @@ static void fence(Warp &w, const Inst &i) {
 
 /// membar.level, fence{.sem}.scope; the proxy fences order copies that this machine does at issue.
 void selectFence(Decoder &d) {
-  for (const char *modifier : {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".gl", ".gpu", ".sys", ".cluster"})
+  for (const char *modifier :
+       {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".gl", ".gpu", ".sys", ".cluster"})
     d.take(modifier);
   if (d.take(".proxy") && !d.take(".async") && !d.take(".alias"))
     d.fail("unknown proxy");
@@ -131,10 +132,11 @@ void selectNanosleep(Decoder &d) {
   d.emit(nothing);
 }
 
-/// prefetch{.space}.level [a] and prefetchu.L1 [a]; the address is not touched, as on a GPU a bad one is no error.
+/// prefetch{.space}.level [a] and prefetchu.L1 [a]; the address is not touched, as on a GPU a bad
+/// one is no error.
 void selectPrefetch(Decoder &d) {
-  for (const char *modifier : {".global", ".local", ".const", ".param", ".L1", ".L2", ".L2::evict_last",
-                               ".L2::evict_normal"})
+  for (const char *modifier : {".global", ".local", ".const", ".param", ".L1", ".L2",
+                               ".L2::evict_last", ".L2::evict_normal"})
     d.take(modifier);
   d.useAddress(0, Space::Generic);
   d.emit(nothing);

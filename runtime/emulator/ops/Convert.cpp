@@ -1,9 +1,10 @@
 //===- Convert.cpp - cvt --------------------------------------------------===//
 //
-// PTX ISA, "Data Movement: cvt". A conversion is a reader, which widens the source to an intermediate type, and a
-// writer, which rounds that to the destination:
+// PTX ISA, "Data Movement: cvt". A conversion is a reader, which widens the source to an
+// intermediate type, and a writer, which rounds that to the destination:
 //   integer -> integer        through 64 bits
-//   float   -> integer        through double (exact), rounded, clamped; NaN gives 0, or the top bit if
+//   float   -> integer        through double (exact), rounded, clamped; NaN gives 0, or the top bit
+//   if
 //                             one side has 64 bits
 //   integer -> float          32 bits through double, 64 bits directly
 //   float   -> float          through f32 or double
@@ -58,7 +59,8 @@ static f64 roundLane(Rint mode, f64 value) {
   f64 result = truncated;
   if (mode == Rint::Nearest)
     result = nearest;
-  else if (((mode == Rint::Down && negative) || (mode == Rint::Up && !negative)) && truncated != magnitude)
+  else if (((mode == Rint::Down && negative) || (mode == Rint::Up && !negative)) &&
+           truncated != magnitude)
     result = truncated + 1;
   return negative ? -result : result;
 }
@@ -80,10 +82,12 @@ static u64 toIntegerLane(Type type, Type from, f64 value) {
   f64 limit = width == 64 ? 0x1p64 : static_cast<f64>(1ull << width);
   if (value >= limit)
     return width == 64 ? ~0ull : (1ull << width) - 1;
-  return value < 0x1p63 ? static_cast<u64>(value) : static_cast<u64>(static_cast<s64>(value - 0x1p63)) ^ 1ull << 63;
+  return value < 0x1p63 ? static_cast<u64>(value)
+                        : static_cast<u64>(static_cast<s64>(value - 0x1p63)) ^ 1ull << 63;
 }
 
-/// A double to a 32-bit or 16-bit float; 16 bits through f32 rounded to odd, so that only the last rounding counts.
+/// A double to a 32-bit or 16-bit float; 16 bits through f32 rounded to odd, so that only the last
+/// rounding counts.
 static u64 narrowLane(Type type, Round mode, f64 value) {
   if (type == Type::F64)
     return value == value ? bits<u64>(value) : 0x7ff8000000000000;
@@ -155,7 +159,9 @@ static u64 convertLane(const Conversion &c, u64 raw) {
           value = huge || value > most ? most : value < least ? least : value;
         } else {
           u64 most = toWidth == 64 ? ~0ull : (1ull << toWidth) - 1;
-          value = !huge && value < 0 ? 0 : static_cast<u64>(value) > most ? static_cast<s64>(most) : value;
+          value = !huge && value < 0               ? 0
+                  : static_cast<u64>(value) > most ? static_cast<s64>(most)
+                                                   : value;
         }
       }
       result = static_cast<u64>(value);
@@ -175,8 +181,9 @@ static u64 convertLane(const Conversion &c, u64 raw) {
   }
   // The register may be wider than the type: extend by the type's sign.
   if (toWidth < 64)
-    result = isSigned(c.to) ? static_cast<u64>(static_cast<s64>(result << (64 - toWidth)) >> (64 - toWidth))
-                            : result & ((1ull << toWidth) - 1);
+    result = isSigned(c.to)
+                 ? static_cast<u64>(static_cast<s64>(result << (64 - toWidth)) >> (64 - toWidth))
+                 : result & ((1ull << toWidth) - 1);
   return result;
 }
 
@@ -192,9 +199,11 @@ static void convertLanes(Warp &w, const Inst &i) {
 
 // --- The common ones by vectors ---------------------------------------------
 
-/// Integer widths: value of type From in a register of type RegFrom, to To in a register of type RegTo.
+/// Integer widths: value of type From in a register of type RegFrom, to To in a register of type
+/// RegTo.
 template <class RegTo, class To, class From, class RegFrom> static V<RegTo> resize(V<RegFrom> a) {
-  return bits<V<RegTo>>(to<std::conditional_t<std::is_signed_v<To>, Signed<RegTo>, RegTo>>(to<To>(to<From>(a))));
+  return bits<V<RegTo>>(
+      to<std::conditional_t<std::is_signed_v<To>, Signed<RegTo>, RegTo>>(to<To>(to<From>(a))));
 }
 
 template <class To, class From> static Exec resizeRegisters(unsigned toBits, unsigned fromBits) {
@@ -263,10 +272,10 @@ static Exec resizeIntegers(Type toType, Type fromType, unsigned toBits, unsigned
 static Vf32 saturate32(Vf32 a) { return saturated(a); }
 
 /// Float conversions that kernels do all the time; null: the general path.
-static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round round, unsigned toBits,
-                        unsigned fromBits) {
-  if (toBits != std::max(16u, bitsOf(toType)) || fromBits != std::max(16u, bitsOf(fromType)) || rint != Rint::None ||
-      round != Round::Nearest)
+static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round round,
+                        unsigned toBits, unsigned fromBits) {
+  if (toBits != std::max(16u, bitsOf(toType)) || fromBits != std::max(16u, bitsOf(fromType)) ||
+      rint != Rint::None || round != Round::Nearest)
     return nullptr;
   if (flags == Sat && toType == Type::F32 && fromType == Type::F32)
     return lanes<saturate32, f32, f32>;
@@ -334,7 +343,8 @@ static Vu16 cutF16(Vf32 a) {
 }
 
 static bool isPacked(Type type) {
-  return type == Type::F16x2 || type == Type::BF16x2 || type == Type::E4M3x2 || type == Type::E5M2x2;
+  return type == Type::F16x2 || type == Type::BF16x2 || type == Type::E4M3x2 ||
+         type == Type::E5M2x2;
 }
 
 static void selectPacked(Decoder &d, Type toType, Type fromType) {
@@ -353,11 +363,13 @@ static void selectPacked(Decoder &d, Type toType, Type fromType) {
     d.use(2, fromType);
   Exec run = nullptr;
   if (toType == Type::BF16x2 && fromType == Type::F32)
-    run = relu ? zero ? lanes<packHalves<cutBf16, true>, u32, f32, f32> : lanes<packHalves<toBf16, true>, u32, f32, f32>
+    run = relu   ? zero ? lanes<packHalves<cutBf16, true>, u32, f32, f32>
+                        : lanes<packHalves<toBf16, true>, u32, f32, f32>
           : zero ? lanes<packHalves<cutBf16, false>, u32, f32, f32>
                  : lanes<packHalves<toBf16, false>, u32, f32, f32>;
   else if (toType == Type::F16x2 && fromType == Type::F32)
-    run = relu ? zero ? lanes<packHalves<cutF16, true>, u32, f32, f32> : lanes<packHalves<toF16, true>, u32, f32, f32>
+    run = relu   ? zero ? lanes<packHalves<cutF16, true>, u32, f32, f32>
+                        : lanes<packHalves<toF16, true>, u32, f32, f32>
           : zero ? lanes<packHalves<cutF16, false>, u32, f32, f32>
                  : lanes<packHalves<toF16, false>, u32, f32, f32>;
   else if (toType == Type::E4M3x2 && fromType == Type::F32)
@@ -399,13 +411,15 @@ void selectCvt(Decoder &d) {
     round = Round::Up;
   else
     rounds = d.take(".rn");
-  s64 flags = (d.take(".sat") ? Sat : 0) | (d.take(".ftz") ? Ftz : 0) | (d.take(".relu") ? Relu : 0);
+  s64 flags =
+      (d.take(".sat") ? Sat : 0) | (d.take(".ftz") ? Ftz : 0) | (d.take(".relu") ? Relu : 0);
   bool integers = isInteger(toType) && isInteger(fromType);
   if (isFloat(fromType) && isInteger(toType) && rint == Rint::None)
     d.fail("a conversion to an integer needs a rounding such as .rzi");
   bool narrows = isFloat(toType) && (isInteger(fromType) || bitsOf(toType) < bitsOf(fromType));
   if (narrows != rounds || (rounds && rint != Rint::None))
-    d.fail(narrows ? "the conversion needs a rounding such as .rn" : "this conversion takes no rounding");
+    d.fail(narrows ? "the conversion needs a rounding such as .rn"
+                   : "this conversion takes no rounding");
   if (integers && (rint != Rint::None || (flags & ~s64(Sat))))
     d.fail("modifier is not supported between integers");
   if (rint != Rint::None && isInteger(fromType))

@@ -1,7 +1,8 @@
 //===- Float.cpp - f32, f32x2 and f64 arithmetic --------------------------===//
 //
-// PTX ISA, "Floating Point Instructions". The nearest-even forms run on vectors; the directed roundings (.rm .rz
-// .rp), which compilers use in range reductions only, go through double lane by lane.
+// PTX ISA, "Floating Point Instructions". The nearest-even forms run on vectors; the directed
+// roundings (.rm .rz .rp), which compilers use in range reductions only, go through double lane by
+// lane.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Float.h"
@@ -71,7 +72,8 @@ static f64 sumError(f64 a, f64 b, f64 sum) {
   return (a - (sum - bPart)) + (b - bPart);
 }
 
-/// a * b + c with a directed rounding: a double holds the product exactly and the sum but for its error.
+/// a * b + c with a directed rounding: a double holds the product exactly and the sum but for its
+/// error.
 static f32 fmaDirected(Round mode, f32 a, f32 b, f32 c) {
   f64 product = static_cast<f64>(a) * b, sum = product + c;
   if (sum == 0 && !(product == 0 && c == 0 && (product < 0) == (c < 0)))
@@ -140,7 +142,9 @@ template <auto F, class... S> static Vu64 onPairs(S... sources) {
   struct Pair {
     Vf32 low, high;
   };
-  auto half = [](Vu64 value, bool high) { return bits<Vf32>(high ? bits<Pair>(value).high : bits<Pair>(value).low); };
+  auto half = [](Vu64 value, bool high) {
+    return bits<Vf32>(high ? bits<Pair>(value).high : bits<Pair>(value).low);
+  };
   return bits<Vu64>(Pair{F(half(sources, false)...), F(half(sources, true)...)});
 }
 
@@ -167,8 +171,10 @@ template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, co
     d.def(0, 64);
     d.use(1, type);
     d.use(2, type);
-    d.emit(m.ftz ? lanes<[](auto a, auto b) { return onPairs<binary32<Op, true, false>>(a, b); }, u64, u64, u64>
-                 : lanes<[](auto a, auto b) { return onPairs<binary32<Op, false, false>>(a, b); }, u64, u64, u64>);
+    d.emit(m.ftz ? lanes<[](auto a, auto b) { return onPairs<binary32<Op, true, false>>(a, b); },
+                         u64, u64, u64>
+                 : lanes<[](auto a, auto b) { return onPairs<binary32<Op, false, false>>(a, b); },
+                         u64, u64, u64>);
     return;
   }
   if (type != Type::F32)
@@ -180,7 +186,8 @@ template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, co
   d.use(2, type);
   if (m.round != Round::Nearest)
     return emitDirected<Kind>(d, m);
-  d.emit(m.ftz ? m.sat ? lanes<binary32<Op, true, true>, f32, f32, f32> : lanes<binary32<Op, true, false>, f32, f32, f32>
+  d.emit(m.ftz   ? m.sat ? lanes<binary32<Op, true, true>, f32, f32, f32>
+                         : lanes<binary32<Op, true, false>, f32, f32, f32>
          : m.sat ? lanes<binary32<Op, false, true>, f32, f32, f32>
                  : lanes<binary32<Op, false, false>, f32, f32, f32>);
 }
@@ -196,11 +203,19 @@ template <class Op> static void selectMixedSum(Decoder &d, Type half, const Modi
   d.use(1, half);
   d.use(2, Type::F32);
   if (half == Type::BF16)
-    d.emit(m.sat ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<true>(a), c); }, f32, u16, f32>
-                 : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<true>(a), c); }, f32, u16, f32>);
+    d.emit(
+        m.sat
+            ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<true>(a), c); },
+                    f32, u16, f32>
+            : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<true>(a), c); },
+                    f32, u16, f32>);
   else
-    d.emit(m.sat ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<false>(a), c); }, f32, u16, f32>
-                 : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<false>(a), c); }, f32, u16, f32>);
+    d.emit(
+        m.sat
+            ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<false>(a), c); },
+                    f32, u16, f32>
+            : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<false>(a), c); },
+                    f32, u16, f32>);
 }
 
 void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate) {
@@ -250,9 +265,12 @@ void selectFloatFma(Decoder &d) {
     auto emit = [&]<bool Bfloat>() {
       d.emit(m.sat ? lanes<[](auto a, auto b, auto c) {
         return fma32<false, true>(widened<Bfloat>(a), widened<Bfloat>(b), c);
-      }, f32, u16, u16, f32> : lanes<[](auto a, auto b, auto c) {
-        return fma32<false, false>(widened<Bfloat>(a), widened<Bfloat>(b), c);
-      }, f32, u16, u16, f32>);
+      },
+                           f32, u16, u16, f32>
+                   : lanes<[](auto a, auto b, auto c) {
+                       return fma32<false, false>(widened<Bfloat>(a), widened<Bfloat>(b), c);
+                     },
+                           f32, u16, u16, f32>);
     };
     second == Type::BF16 ? emit.template operator()<true>() : emit.template operator()<false>();
     return;
@@ -264,17 +282,22 @@ void selectFloatFma(Decoder &d) {
     requireNearest(d, m);
     if (m.ftz || m.sat)
       d.failType(type);
-    d.emit(lanes<[](auto a, auto b, auto c) { return canonical(fma(a, b, c)); }, f64, f64, f64, f64>);
+    d.emit(
+        lanes<[](auto a, auto b, auto c) { return canonical(fma(a, b, c)); }, f64, f64, f64, f64>);
   } else if (type == Type::F32x2) {
     requireNearest(d, m);
     if (m.sat)
       d.failType(type);
-    d.emit(m.ftz ? lanes<[](auto a, auto b, auto c) { return onPairs<fma32<true, false>>(a, b, c); }, u64, u64, u64, u64>
-                 : lanes<[](auto a, auto b, auto c) { return onPairs<fma32<false, false>>(a, b, c); }, u64, u64, u64, u64>);
+    d.emit(m.ftz
+               ? lanes<[](auto a, auto b, auto c) { return onPairs<fma32<true, false>>(a, b, c); },
+                       u64, u64, u64, u64>
+               : lanes<[](auto a, auto b, auto c) { return onPairs<fma32<false, false>>(a, b, c); },
+                       u64, u64, u64, u64>);
   } else if (type == Type::F32) {
     if (m.round != Round::Nearest)
       return emitDirected<3>(d, m);
-    d.emit(m.ftz ? m.sat ? lanes<fma32<true, true>, f32, f32, f32, f32> : lanes<fma32<true, false>, f32, f32, f32, f32>
+    d.emit(m.ftz   ? m.sat ? lanes<fma32<true, true>, f32, f32, f32, f32>
+                           : lanes<fma32<true, false>, f32, f32, f32, f32>
            : m.sat ? lanes<fma32<false, true>, f32, f32, f32, f32>
                    : lanes<fma32<false, false>, f32, f32, f32, f32>);
   } else {
@@ -328,11 +351,13 @@ void selectRcp(Decoder &d) {
   if (type == Type::F32)
     d.emit(m.ftz ? lanes<rcp32<true>, f32, f32> : lanes<rcp32<false>, f32, f32>);
   else if (type == Type::F64 && m.ftz && approximate)
-    // Relative error 2^-20, in a double whose low 32 bits are zero: here, the upper half of the true reciprocal.
+    // Relative error 2^-20, in a double whose low 32 bits are zero: here, the upper half of the
+    // true reciprocal.
     d.emit(lanes<[](auto a) {
       Vf64 result = canonical(1.0 / a);
       return bits<Vf64>(bits<Vu64>(result) & 0xffffffff00000000ull);
-    }, f64, f64>);
+    },
+                 f64, f64>);
   else if (type == Type::F64 && !m.ftz && !approximate)
     d.emit(lanes<[](auto a) { return canonical(1.0 / a); }, f64, f64>);
   else
@@ -411,9 +436,14 @@ void selectFloatOrder(Decoder &d, Type type, bool max) {
   auto emit = [&]<bool Max, bool Nan>() {
     d.emit(ftz ? lanes<[](auto a, auto b, auto c) {
       return order<Max, Nan>(order<Max, Nan>(flush(a), flush(b)), flush(c));
-    }, f32, f32, f32, f32> : sources == 3 ? lanes<[](auto a, auto b, auto c) {
-      return order<Max, Nan>(order<Max, Nan>(a, b), c);
-    }, f32, f32, f32, f32> : lanes<[](auto a, auto b) { return order<Max, Nan>(a, b); }, f32, f32, f32>);
+    },
+                       f32, f32, f32, f32>
+           : sources == 3
+               ? lanes<[](auto a, auto b, auto c) {
+                   return order<Max, Nan>(order<Max, Nan>(a, b), c);
+                 },
+                       f32, f32, f32, f32>
+               : lanes<[](auto a, auto b) { return order<Max, Nan>(a, b); }, f32, f32, f32>);
   };
   if (max)
     nan ? emit.template operator()<true, true>() : emit.template operator()<true, false>();
@@ -428,9 +458,11 @@ void selectCopysign(Decoder &d) {
   d.use(1, type);
   d.use(2, type);
   if (type == Type::F32)
-    d.emit(lanes<[](auto a, auto b) { return (a & 0x80000000) | (b & 0x7fffffff); }, u32, u32, u32>);
+    d.emit(
+        lanes<[](auto a, auto b) { return (a & 0x80000000) | (b & 0x7fffffff); }, u32, u32, u32>);
   else if (type == Type::F64)
-    d.emit(lanes<[](auto a, auto b) { return (a & (1ull << 63)) | (b & ~(1ull << 63)); }, u64, u64, u64>);
+    d.emit(lanes<[](auto a, auto b) { return (a & (1ull << 63)) | (b & ~(1ull << 63)); }, u64, u64,
+                 u64>);
   else
     d.failType(type);
 }
@@ -464,7 +496,8 @@ template <class U> static void testProperty(Warp &w, const Inst &i) {
 }
 
 void selectTestp(Decoder &d) {
-  const char *properties[] = {".finite", ".infinite", ".number", ".notanumber", ".normal", ".subnormal"};
+  const char *properties[] = {".finite",     ".infinite", ".number",
+                              ".notanumber", ".normal",   ".subnormal"};
   int property = -1;
   for (int n = 0; n < 6; ++n)
     if (d.take(properties[n]))

@@ -1,8 +1,9 @@
 //===- Float.h - floating-point helpers and the float halves of shared mnemonics ===//
 //
-// Results are those of IEEE 754 with the GPU's conventions on top: a NaN result is always 0x7fffffff (PTX ISA,
-// "Floating Point Instructions"), .ftz flushes subnormal inputs and results to zero with their sign, .sat clamps to
-// [0, 1] and turns NaN into +0. The host's own flags are never touched.
+// Results are those of IEEE 754 with the GPU's conventions on top: a NaN result is always
+// 0x7fffffff (PTX ISA, "Floating Point Instructions"), .ftz flushes subnormal inputs and results to
+// zero with their sign, .sat clamps to [0, 1] and turns NaN into +0. The host's own flags are never
+// touched.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_FLOAT_H
@@ -12,7 +13,8 @@
 
 namespace planemu::PLANEMU_ISA {
 
-// add, sub, mul, fma, div, abs, neg, min and max ask these once they see that the type is no integer.
+// add, sub, mul, fma, div, abs, neg, min and max ask these once they see that the type is no
+// integer.
 void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate);
 void selectFloatMul(Decoder &d);
 void selectFloatFma(Decoder &d);
@@ -100,8 +102,8 @@ inline Vf64 squareRoot(Vf64 a) {
   return result;
 }
 
-/// Rounding of a result that is known as a double plus the sign of what is missing: nearest-even, or towards -inf,
-/// zero, +inf.
+/// Rounding of a result that is known as a double plus the sign of what is missing: nearest-even,
+/// or towards -inf, zero, +inf.
 enum class Round : u8 { Nearest, Down, Zero, Up };
 
 /// f32 from value + rest, where |rest| is less than half an ulp of value.
@@ -109,7 +111,11 @@ inline f32 roundTo(Round mode, f64 value, f64 rest) {
   f32 nearest = static_cast<f32>(value);
   if (mode == Round::Nearest || !(value - value == 0)) // also inf and NaN
     return nearest;
-  int sign = nearest > value ? 1 : nearest < value ? -1 : rest < 0 ? 1 : rest > 0 ? -1 : 0; // of nearest - exact
+  int sign = nearest > value   ? 1
+             : nearest < value ? -1
+             : rest < 0        ? 1
+             : rest > 0        ? -1
+                               : 0; // of nearest - exact
   bool down = mode == Round::Down || (mode == Round::Zero && value > 0);
   bool up = mode == Round::Up || (mode == Round::Zero && value < 0);
   if ((sign > 0 && down) || (sign < 0 && up)) {

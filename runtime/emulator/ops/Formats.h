@@ -1,8 +1,8 @@
 //===- Formats.h - bf16, f16, e4m3 and e5m2 to and from f32 ---------------===//
 //
-// Narrowing rounds to nearest even. The NaN conventions are those of the CUDA headers (cuda_fp16.hpp, cuda_bf16.hpp,
-// cuda_fp8.hpp), which state what the cvt instructions do: a narrowed NaN is 0x7fff (bf16, f16) or 0x7f (fp8), a
-// widened f16 or fp8 one 0x7fffffff.
+// Narrowing rounds to nearest even. The NaN conventions are those of the CUDA headers
+// (cuda_fp16.hpp, cuda_bf16.hpp, cuda_fp8.hpp), which state what the cvt instructions do: a
+// narrowed NaN is 0x7fff (bf16, f16) or 0x7f (fp8), a widened f16 or fp8 one 0x7fffffff.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_FORMATS_H
@@ -42,7 +42,8 @@ inline Vu16 toF16(Vf32 value) {
 #else
   Vu32 raw = bits<Vu32>(value);
   Vu32 sign = raw >> 16 & 0x8000, magnitude = raw & 0x7fffffff;
-  // Normal results: round the fraction and change the bias. Subnormal: let an addition align and round the value.
+  // Normal results: round the fraction and change the bias. Subnormal: let an addition align and
+  // round the value.
   Vu32 normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13;
   Vf32 aligned = bits<Vf32>(magnitude) + 0.5f; // ulp 2^-24, that of an f16 subnormal
   Vu32 subnormal = bits<Vu32>(aligned) - 0x3f000000;
@@ -57,7 +58,8 @@ inline Vu16 toF16(Vf32 value) {
 /// e4m3: bias 7, largest 448, NaN 0x7f and 0xff, no infinities. Eight codes, one per 16-bit lane.
 inline Vu16 e4m3ToF16(Vu16 code) {
   Vu16 sign = (code & 0x80) << 8, magnitude = code & 0x7f;
-  // As an f16 the code's exponent is 8 too small; f16 has no exponent to spare for subnormals, so go through f32.
+  // As an f16 the code's exponent is 8 too small; f16 has no exponent to spare for subnormals, so
+  // go through f32.
   Vf32 value = bits<Vf32>(to<u32>(magnitude) << 20) * 0x1p120f;
   Vu16 narrow = toF16(value);
   narrow = choose((magnitude == 0x7f), splat<u16>(0x7fff), narrow | sign);

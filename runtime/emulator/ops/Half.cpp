@@ -1,7 +1,8 @@
 //===- Half.cpp - f16 and bf16 arithmetic, single and in pairs ------------===//
 //
-// Sums and products of two 16-bit floats are formed in f32 and rounded once more: f32 has more than twice their
-// precision plus two bits, so that is the correctly rounded result. fma needs more care, see fmaOdd.
+// Sums and products of two 16-bit floats are formed in f32 and rounded once more: f32 has more than
+// twice their precision plus two bits, so that is the correctly rounded result. fma needs more
+// care, see fmaOdd.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Float.h"
@@ -39,7 +40,8 @@ template <auto F, class... S> static void emitHalf(Decoder &d, Type type, S... s
   if (bitsOf(type) == 16)
     d.emit(lanes<F, u16, std::conditional_t<true, u16, S>...>);
   else
-    d.emit(lanes<[](auto... a) { return onHalves<F>(a...); }, u32, std::conditional_t<true, u32, S>...>);
+    d.emit(lanes<[](auto... a) { return onHalves<F>(a...); }, u32,
+                 std::conditional_t<true, u32, S>...>);
 }
 
 /// Emits F<Format>.
@@ -47,9 +49,15 @@ template <auto F, class... S> static void emitHalf(Decoder &d, Type type, S... s
   (type == Type::BF16 || type == Type::BF16x2 ? emitHalf<F<Bf16>>(d, type, __VA_ARGS__)            \
                                               : emitHalf<F<F16>>(d, type, __VA_ARGS__))
 
-template <class Format> static Vu16 halfAdd(Vu16 a, Vu16 b) { return Format::narrow(Format::widen(a) + Format::widen(b)); }
-template <class Format> static Vu16 halfSub(Vu16 a, Vu16 b) { return Format::narrow(Format::widen(a) - Format::widen(b)); }
-template <class Format> static Vu16 halfMul(Vu16 a, Vu16 b) { return Format::narrow(Format::widen(a) * Format::widen(b)); }
+template <class Format> static Vu16 halfAdd(Vu16 a, Vu16 b) {
+  return Format::narrow(Format::widen(a) + Format::widen(b));
+}
+template <class Format> static Vu16 halfSub(Vu16 a, Vu16 b) {
+  return Format::narrow(Format::widen(a) - Format::widen(b));
+}
+template <class Format> static Vu16 halfMul(Vu16 a, Vu16 b) {
+  return Format::narrow(Format::widen(a) * Format::widen(b));
+}
 template <class Format> static Vu16 halfMin(Vu16 a, Vu16 b) {
   return Format::narrow(order<false, false>(Format::widen(a), Format::widen(b)));
 }
@@ -63,26 +71,30 @@ template <class Format> static Vu16 halfMaxNan(Vu16 a, Vu16 b) {
   return Format::narrow(order<true, true>(Format::widen(a), Format::widen(b)));
 }
 
-/// a * b + c rounded to odd in f32: the product is exact in double, the sum's error says whether something was lost,
-/// and a lost part sets the last bit, so that the second rounding sees it. Odd from double to f32 likewise.
+/// a * b + c rounded to odd in f32: the product is exact in double, the sum's error says whether
+/// something was lost, and a lost part sets the last bit, so that the second rounding sees it. Odd
+/// from double to f32 likewise.
 static Vf32 fmaOdd(Vf32 a, Vf32 b, Vf32 c) {
   Vf64 product = to<f64>(a) * to<f64>(b), addend = to<f64>(c);
   Vf64 sum = product + addend;
   Vf64 part = sum - product;
   Vf64 error = (product - (sum - part)) + (addend - part);
-  // Towards zero in double: if the error points away from the sum's sign, step back, then set the last bit.
+  // Towards zero in double: if the error points away from the sum's sign, step back, then set the
+  // last bit.
   Vs64 raw = bits<Vs64>(sum);
   Vs64 inexact = (error != 0.0) & (sum - sum == 0.0);
   Vs64 opposite = (error < 0.0) ^ (sum < 0.0);
   raw = choose(inexact, (raw + opposite) | 1, raw); // opposite is -1 where true
-  // To f32, again to odd: cut 29 bits and keep whether there were any. Exponents are within f32's for all products of
-  // 16-bit floats but the smallest, which are below any rounding's reach of a 16-bit result once odd.
+  // To f32, again to odd: cut 29 bits and keep whether there were any. Exponents are within f32's
+  // for all products of 16-bit floats but the smallest, which are below any rounding's reach of a
+  // 16-bit result once odd.
   Vf64 odd = bits<Vf64>(raw);
   Vf32 nearest = to<f32>(odd);
   Vf64 back = to<f64>(nearest);
   Vs32 raw32 = bits<Vs32>(nearest);
   Vs32 lost = to<s32>((back != odd) & (sum - sum == 0.0));
-  Vs32 above = to<s32>(bits<Vs64>(choose(back < 0.0, Vf64{} - back, back)) > bits<Vs64>(choose(odd < 0.0, Vf64{} - odd, odd)));
+  Vs32 above = to<s32>(bits<Vs64>(choose(back < 0.0, Vf64{} - back, back)) >
+                       bits<Vs64>(choose(odd < 0.0, Vf64{} - odd, odd)));
   raw32 = choose(lost, (raw32 + above) | 1, raw32);
   return bits<Vf32>(raw32);
 }

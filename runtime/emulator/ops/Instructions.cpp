@@ -15,6 +15,7 @@ static const InstructionRow Rows[] = {
 
 #define PLANEMU_STRING_(Text) #Text
 #define PLANEMU_STRING(Text) PLANEMU_STRING_(Text)
-const InstructionSet instructions = {PLANEMU_STRING(PLANEMU_ISA), Rows, sizeof(Rows) / sizeof(*Rows)};
+const InstructionSet instructions = {PLANEMU_STRING(PLANEMU_ISA), Rows,
+                                     sizeof(Rows) / sizeof(*Rows)};
 
 } // namespace planemu::PLANEMU_ISA

@@ -1,7 +1,7 @@
 //===- Integer.cpp - integer arithmetic --------------------------===//
 //
-// PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions". Signed types share
-// the unsigned function wherever two's complement makes no difference.
+// PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions".
+// Signed types share the unsigned function wherever two's complement makes no difference.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Float.h"
@@ -12,11 +12,10 @@ namespace planemu::PLANEMU_ISA {
 
 // --- Carry chains -----------------------------------------------------------
 //
-// CC.CF is a predicate per warp, kept by the decoder like any other: see selectAdd. A chain instruction has the
-// carry in operand 4 and out operand 5.
+// CC.CF is a predicate per warp, kept by the decoder like any other: see selectAdd. A chain
+// instruction has the carry in operand 4 and out operand 5.
 
-template <class T, bool Subtract>
-static void addCarry(Warp &w, const Inst &i) {
+template <class T, bool Subtract> static void addCarry(Warp &w, const Inst &i) {
   u32 mask = executing(w, i), in = readMask(w, i.s[3]), out = 0;
   T *d = at<T>(w, i.s[0]);
   const T *a = at<T>(w, i.s[1]), *b = at<T>(w, i.s[2]);
@@ -52,8 +51,7 @@ template <bool Subtract> static void selectCarry(Decoder &d, bool in, bool out) 
     d.emit(addCarry<u64, Subtract>);
 }
 
-template <class T, bool High>
-static void madCarry(Warp &w, const Inst &i) {
+template <class T, bool High> static void madCarry(Warp &w, const Inst &i) {
   using U = Unsigned<T>;
   u32 mask = executing(w, i), in = readMask(w, i.s[4]), out = 0;
   U *d = at<U>(w, i.s[0]);
@@ -113,7 +111,8 @@ template <bool Subtract> static void selectSum(Decoder &d) {
       sum = choose(sum > 0x7fffffffll, splat<s64>(0x7fffffffll), sum);
       sum = choose(sum < -0x80000000ll, splat<s64>(-0x80000000ll), sum);
       return to<s32>(sum);
-    }, s32, s32, s32>);
+    },
+                 s32, s32, s32>);
     return;
   }
   byWidth(d, type, [&]<class T>(T) {
@@ -209,10 +208,14 @@ void selectMad(Decoder &d) {
     } else if (saturate) {
       d.emit(each<[](s32 a, s32 b, s32 c) {
         s64 sum = s64(highProduct(a, b)) + c;
-        return static_cast<s32>(sum > 0x7fffffffll ? 0x7fffffffll : sum < -0x80000000ll ? -0x80000000ll : sum);
-      }, s32, s32, s32, s32>);
+        return static_cast<s32>(sum > 0x7fffffffll    ? 0x7fffffffll
+                                : sum < -0x80000000ll ? -0x80000000ll
+                                                      : sum);
+      },
+                  s32, s32, s32, s32>);
     } else {
-      d.emit(each<[](T a, T b, T c) { return static_cast<T>(U(highProduct(a, b)) + U(c)); }, T, T, T, T>);
+      d.emit(each<[](T a, T b, T c) { return static_cast<T>(U(highProduct(a, b)) + U(c)); }, T, T,
+                  T, T>);
     }
   });
 }
@@ -238,9 +241,11 @@ template <bool Add> static void select24(Decoder &d) {
   if (!Add)
     d.useConstant(0, 32);
   if (type == Type::S32)
-    d.emit(high ? each<mad24<s32, true>, u32, u32, u32, u32> : each<mad24<s32, false>, u32, u32, u32, u32>);
+    d.emit(high ? each<mad24<s32, true>, u32, u32, u32, u32>
+                : each<mad24<s32, false>, u32, u32, u32, u32>);
   else
-    d.emit(high ? each<mad24<u32, true>, u32, u32, u32, u32> : each<mad24<u32, false>, u32, u32, u32, u32>);
+    d.emit(high ? each<mad24<u32, true>, u32, u32, u32, u32>
+                : each<mad24<u32, false>, u32, u32, u32, u32>);
 }
 void selectMul24(Decoder &d) { select24<false>(d); }
 void selectMad24(Decoder &d) { select24<true>(d); }
@@ -319,9 +324,11 @@ template <bool Max> static void selectOrder(Decoder &d) {
       d.emit(each<[](s32 a, s32 b) {
         s32 value = (a > b) == Max ? a : b;
         return value < 0 ? 0 : value;
-      }, s32, s32, s32>);
+      },
+                  s32, s32, s32>);
     else
-      d.emit(lanes<[](auto a, auto b) { return choose((a > b), Max ? a : b, Max ? b : a); }, T, T, T>);
+      d.emit(
+          lanes<[](auto a, auto b) { return choose((a > b), Max ? a : b, Max ? b : a); }, T, T, T>);
   });
 }
 void selectMin(Decoder &d) { selectOrder<false>(d); }
@@ -332,7 +339,9 @@ void selectSad(Decoder &d) {
   operands(d, type, 3);
   byType(d, type, [&]<class T>(T) {
     using U = Unsigned<T>;
-    d.emit(each<[](T a, T b, U c) { return static_cast<U>(c + (a < b ? U(b) - U(a) : U(a) - U(b))); }, U, T, T, U>);
+    d.emit(
+        each<[](T a, T b, U c) { return static_cast<U>(c + (a < b ? U(b) - U(a) : U(a) - U(b))); },
+             U, T, T, U>);
   });
 }
 
@@ -348,7 +357,8 @@ void selectDp4a(Decoder &d) {
       for (int n = 0; n < 4; ++n)
         z += static_cast<u32>(s32(A(x >> (8 * n))) * s32(B(y >> (8 * n))));
       return z;
-    }, u32, u32, u32, u32>);
+    },
+                u32, u32, u32, u32>);
   };
   if (signedA)
     signedB ? emit(s8{}, s8{}) : emit(s8{}, u8{});

@@ -1,15 +1,17 @@
 //===- Lanes.h - how an instruction's function walks the 32 lanes ---------===//
 //
-// The files of this folder are compiled once per instruction set of the host (CMakeLists.txt), each time in a
-// namespace of its own, PLANEMU_ISA. They use the compilers' vector extension on eight lanes at a time, so one source
-// serves all; intrinsics appear where the extension has no word for the operation.
+// The files of this folder are compiled once per instruction set of the host (CMakeLists.txt), each
+// time in a namespace of its own, PLANEMU_ISA. They use the compilers' vector extension on eight
+// lanes at a time, so one source serves all; intrinsics appear where the extension has no word for
+// the operation.
 //
-// An instruction is a lambda on vectors:   d.emit(lanes<[](auto a, auto b) { return a + b; }, u32, u32, u32>)
-// or, where vectors do not help, on lanes: d.emit(each<[](u32 a) { return reverse(a); }, u32, u32>)
+// An instruction is a lambda on vectors:   d.emit(lanes<[](auto a, auto b) { return a + b; }, u32,
+// u32, u32>) or, where vectors do not help, on lanes: d.emit(each<[](u32 a) { return reverse(a); },
+// u32, u32>)
 //
-// Lambdas see all lanes, also those that do not execute; only memory, division and what could trap or be slow is done
-// on live lanes alone. Sources of a chunk are read before its destination is written, so a destination may be a
-// source of the same width.
+// Lambdas see all lanes, also those that do not execute; only memory, division and what could trap
+// or be slow is done on live lanes alone. Sources of a chunk are read before its destination is
+// written, so a destination may be a source of the same width.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_LANES_H
@@ -62,7 +64,9 @@ template <class To, class From> inline To bits(From from) {
   return __builtin_bit_cast(To, from);
 }
 /// Lane-wise conversion of value.
-template <class T, class From> inline V<T> to(From from) { return __builtin_convertvector(from, V<T>); }
+template <class T, class From> inline V<T> to(From from) {
+  return __builtin_convertvector(from, V<T>);
+}
 template <class T> inline V<T> splat(T value) { return V<T>{} + value; }
 
 template <class T> inline V<T> load(const char *slot, int chunk) {
@@ -127,7 +131,9 @@ template <class Compared> inline u32 compress(Compared compared) {
 #endif
 #if defined(__SSE2__)
   if constexpr (Bytes == 2)
-    return static_cast<u32>(_mm_movemask_epi8(_mm_packs_epi16(bits<__m128i>(compared), __m128i{}))) & 0xff;
+    return static_cast<u32>(
+               _mm_movemask_epi8(_mm_packs_epi16(bits<__m128i>(compared), __m128i{}))) &
+           0xff;
 #endif
   Vu8 one = {1, 2, 4, 8, 16, 32, 64, 128};
   Vu8 narrow = bits<Vu8>(__builtin_convertvector(compared, V<s8>)) & one;
@@ -150,9 +156,13 @@ inline void writeMask(Warp &w, u32 offset, u32 value, u32 lanes) {
   std::memcpy(w.file + offset, &mask, 4);
 }
 /// The lanes that execute.
-inline u32 executing(const Warp &w, const Inst &i) { return w.active & (readMask(w, i.guard) ^ i.guardXor); }
+inline u32 executing(const Warp &w, const Inst &i) {
+  return w.active & (readMask(w, i.guard) ^ i.guardXor);
+}
 
-template <class T> inline T *at(Warp &w, u32 offset) { return reinterpret_cast<T *>(w.file + offset); }
+template <class T> inline T *at(Warp &w, u32 offset) {
+  return reinterpret_cast<T *>(w.file + offset);
+}
 
 /// Writes `value` in the lanes of `mask`; mask bits 0-7 are this chunk's.
 template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value) {

@@ -1,12 +1,13 @@
 //===- LoadStore.cpp - ld, ldu, st ----------------------------------------===//
 //
-// PTX ISA, "Data Movement: ld, ld.global.nc, st". Cache hints change nothing here; the orderings (.relaxed, .acquire,
-// .release, .volatile) become fences of the host, whose plain accesses are at least relaxed for aligned words.
+// PTX ISA, "Data Movement: ld, ld.global.nc, st". Cache hints change nothing here; the orderings
+// (.relaxed, .acquire, .release, .volatile) become fences of the host, whose plain accesses are at
+// least relaxed for aligned words.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/ops/LoadStore.h"
 #include "runtime/emulator/ops/Access.h"
 #include "runtime/emulator/ops/Instructions.h"
-#include "runtime/emulator/ops/LoadStore.h"
 #include "runtime/emulator/ops/Transpose.h"
 
 #include <atomic>
@@ -19,7 +20,8 @@ static constexpr const char *storeNames[] = {"st.global", "st.shared", "st.local
 template <class T> static T *hostPointer(u64 address) { return reinterpret_cast<T *>(address); }
 
 /// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
-template <Where Space, class Base, class T, class R, int N> static void loadRows(Warp &w, const Inst &i) {
+template <Where Space, class Base, class T, class R, int N>
+static void loadRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
@@ -62,7 +64,8 @@ template <Where Space, class Base, class T, class R, int N> static void loadRows
   }
 }
 
-template <Where Space, class Base, class T, class R, int N> static void storeRows(Warp &w, const Inst &i) {
+template <Where Space, class Base, class T, class R, int N>
+static void storeRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
@@ -213,9 +216,10 @@ Space takeSpace(Decoder &d) {
 /// Hints that only speed depends on.
 void takeHints(Decoder &d) {
   for (const char *hint :
-       {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".nc", ".L1::evict_normal", ".L1::evict_unchanged",
-        ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate", ".L2::evict_last", ".L2::evict_normal",
-        ".L2::evict_first", ".L2::64B", ".L2::128B", ".L2::256B"})
+       {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".nc", ".L1::evict_normal",
+        ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate",
+        ".L2::evict_last", ".L2::evict_normal", ".L2::evict_first", ".L2::64B", ".L2::128B",
+        ".L2::256B"})
     d.take(hint);
 }
 
@@ -223,7 +227,8 @@ static unsigned takeCount(Decoder &d) {
   return d.take(".v2") ? 2 : d.take(".v4") ? 4 : d.take(".v8") ? 8 : 1;
 }
 
-/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope; true if it orders other accesses.
+/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope; true if it orders other
+/// accesses.
 static bool takeOrder(Decoder &d, const char *ordering) {
   bool orders = d.take(ordering);
   if (orders || d.take(".relaxed") || d.take(".mmio")) {

@@ -1,17 +1,17 @@
 //===- Mma.cpp - ldmatrix, stmatrix, mma.sync -----------------------------===//
 //
-// A register of fragment A, B (32 lanes of 32 bits) is an 8 x 16-byte tile, row by row: lane l holds bytes
-// 4 (l % 4) ... of row l / 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"). So ldmatrix copies eight rows of 16 bytes, and
-// mma reads
+// A register of fragment A, B (32 lanes of 32 bits) is an 8 x 16-byte tile, row by row: lane l
+// holds bytes 4 (l % 4) ... of row l / 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"). So
+// ldmatrix copies eight rows of 16 bytes, and mma reads
 //
 //        k 0..7   k 8..15 (fp8: 0..15, 16..31)          n 0..7
 //   m 0..7   A0       A2                       C0,C1 interleaved: row m, columns 2 (l % 4) + {0, 1}
 //   m 8..15  A1       A3                       C2,C3
 //   B0: rows are n, columns k 0..7;  B1: k 8..15
 //
-// Products are accumulated in f32, one fused multiply-add after the other in the order of k, starting from C. Hardware
-// adds in another order with other intermediate widths (and does not document which), so results of mma are compared
-// with a tolerance.
+// Products are accumulated in f32, one fused multiply-add after the other in the order of k,
+// starting from C. Hardware adds in another order with other intermediate widths (and does not
+// document which), so results of mma are compared with a tolerance.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Formats.h"
@@ -26,7 +26,8 @@ static bool wholeWarp(Warp &w, const Inst &i, const char *what) {
   if (mask == ~0u)
     return true;
   if (mask)
-    reportFault(w, i.line, FaultKind::PartialWarp, static_cast<unsigned>(__builtin_ctz(mask)), 0, 0, what);
+    reportFault(w, i.line, FaultKind::PartialWarp, static_cast<unsigned>(__builtin_ctz(mask)), 0, 0,
+                what);
   return false;
 }
 
@@ -56,7 +57,8 @@ static void transposeTile(u16 *tile) {
 template <class Base, int Tiles, bool Transposed> static void loadMatrix(Warp &w, const Inst &i) {
   Rows rows;
   const u32 *ops = operandsOf(i);
-  if (!wholeWarp(w, i, "ldmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1 + Tiles], "ldmatrix", rows))
+  if (!wholeWarp(w, i, "ldmatrix") ||
+      !resolveTiles<Base, Tiles>(w, i, ops[1 + Tiles], "ldmatrix", rows))
     return;
   for (int tile = 0; tile < Tiles; ++tile) {
     char *d = w.file + ops[1 + tile];
@@ -107,12 +109,18 @@ template <bool Store> static void selectMatrix(Decoder &d) {
     address = d.useAddress(1, Space::Shared);
   auto choose = [&]<class Base, bool Transposed>() -> Exec {
     if constexpr (Store)
-      return tiles == 1 ? storeMatrix<Base, 1, Transposed> : tiles == 2 ? storeMatrix<Base, 2, Transposed> : storeMatrix<Base, 4, Transposed>;
+      return tiles == 1   ? storeMatrix<Base, 1, Transposed>
+             : tiles == 2 ? storeMatrix<Base, 2, Transposed>
+                          : storeMatrix<Base, 4, Transposed>;
     else
-      return tiles == 1 ? loadMatrix<Base, 1, Transposed> : tiles == 2 ? loadMatrix<Base, 2, Transposed> : loadMatrix<Base, 4, Transposed>;
+      return tiles == 1   ? loadMatrix<Base, 1, Transposed>
+             : tiles == 2 ? loadMatrix<Base, 2, Transposed>
+                          : loadMatrix<Base, 4, Transposed>;
   };
-  Exec run = address.baseBits == 32 ? (transposed ? choose.template operator()<u32, true>() : choose.template operator()<u32, false>())
-                                    : (transposed ? choose.template operator()<u64, true>() : choose.template operator()<u64, false>());
+  Exec run = address.baseBits == 32 ? (transposed ? choose.template operator()<u32, true>()
+                                                  : choose.template operator()<u32, false>())
+                                    : (transposed ? choose.template operator()<u64, true>()
+                                                  : choose.template operator()<u64, false>());
   d.emitList(run, address.offset, Inst::Sync);
 }
 void selectLdmatrix(Decoder &d) { selectMatrix<false>(d); }
@@ -162,12 +170,15 @@ static void transpose8(const Vf32 *rows, Vf32 *columns) {
   Vf32 a[8], b[8];
   for (int n = 0; n < 4; ++n) {
     a[2 * n] = __builtin_shufflevector(rows[2 * n], rows[2 * n + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    a[2 * n + 1] = __builtin_shufflevector(rows[2 * n], rows[2 * n + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    a[2 * n + 1] =
+        __builtin_shufflevector(rows[2 * n], rows[2 * n + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
   for (int half = 0; half < 2; ++half)
     for (int n = 0; n < 2; ++n) {
-      b[4 * half + 2 * n] = __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      b[4 * half + 2 * n + 1] = __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+      b[4 * half + 2 * n] =
+          __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      b[4 * half + 2 * n + 1] =
+          __builtin_shufflevector(a[4 * half + n], a[4 * half + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     }
   for (int n = 0; n < 4; ++n) {
     columns[n] = __builtin_shufflevector(b[n], b[n + 4], 0, 1, 2, 3, 8, 9, 10, 11);
@@ -199,7 +210,8 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
     // Rows 8 half ... + 7 of C: two registers interleave to 8 x 8.
     Vf32 sum[8];
     for (int pair = 0; pair < 4; ++pair) {
-      Vf32 even = load<f32>(w.file + c[2 * half], pair), odd = load<f32>(w.file + c[2 * half + 1], pair);
+      Vf32 even = load<f32>(w.file + c[2 * half], pair),
+           odd = load<f32>(w.file + c[2 * half + 1], pair);
       sum[2 * pair] = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
       sum[2 * pair + 1] = __builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15);
     }
@@ -208,8 +220,10 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
         sum[row] = fma(splat<f32>(0) + a[8 * half + row][k], b[k], sum[row]);
     for (int pair = 0; pair < 4; ++pair) {
       Vf32 first = canonical(sum[2 * pair]), second = canonical(sum[2 * pair + 1]);
-      store<f32>(w.file + d[2 * half], pair, __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14));
-      store<f32>(w.file + d[2 * half + 1], pair, __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15));
+      store<f32>(w.file + d[2 * half], pair,
+                 __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14));
+      store<f32>(w.file + d[2 * half + 1], pair,
+                 __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15));
     }
   }
 }
@@ -221,9 +235,13 @@ static Exec find(std::string_view shape, std::string_view a, std::string_view b)
                                         : nullptr;
   if (shape == ".m16n8k32") {
     if (a == ".e4m3")
-      return b == ".e4m3" ? multiply<E4m3Format, E4m3Format> : b == ".e5m2" ? multiply<E4m3Format, E5m2Format> : nullptr;
+      return b == ".e4m3"   ? multiply<E4m3Format, E4m3Format>
+             : b == ".e5m2" ? multiply<E4m3Format, E5m2Format>
+                            : nullptr;
     if (a == ".e5m2")
-      return b == ".e4m3" ? multiply<E5m2Format, E4m3Format> : b == ".e5m2" ? multiply<E5m2Format, E5m2Format> : nullptr;
+      return b == ".e4m3"   ? multiply<E5m2Format, E4m3Format>
+             : b == ".e5m2" ? multiply<E5m2Format, E5m2Format>
+                            : nullptr;
   }
   return nullptr;
 }
@@ -236,13 +254,16 @@ void selectMma(Decoder &d) {
     d.fail("only .row.col is supported");
   d.take(".kind::f8f6f4");
   std::vector<std::string_view> rest = d.takeAll(); // shape, D, A, B, C
-  Exec run = rest.size() == 5 && rest[1] == ".f32" && rest[4] == ".f32" ? find(rest[0], rest[2], rest[3]) : nullptr;
+  Exec run = rest.size() == 5 && rest[1] == ".f32" && rest[4] == ".f32"
+                 ? find(rest[0], rest[2], rest[3])
+                 : nullptr;
   if (!run)
     d.fail("this shape and these types are not supported");
   constexpr unsigned Sizes[] = {4, 4, 2, 4};
   for (unsigned n = 0; n < 4; ++n)
     if (d.operand(n).kind != Operand::Vector || d.elements(n) != Sizes[n])
-      d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(Sizes[n]) + " elements");
+      d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(Sizes[n]) +
+             " elements");
   d.useConstant(~0u, 32);
   for (const Operand &part : d.operand(0).parts)
     d.def(part, 32);

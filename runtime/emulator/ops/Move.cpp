@@ -87,9 +87,11 @@ void selectMov(Decoder &d) {
       d.use(1, type);
     }
     s64 flip = from.negated ? -1 : 0;
-    d.emit([](Warp &w, const Inst &i) {
-      writeMask(w, i.s[0], readMask(w, i.s[1]) ^ static_cast<u32>(i.imm), executing(w, i));
-    }, flip);
+    d.emit(
+        [](Warp &w, const Inst &i) {
+          writeMask(w, i.s[0], readMask(w, i.s[1]) ^ static_cast<u32>(i.imm), executing(w, i));
+        },
+        flip);
   } else if (to.kind == Operand::Vector) {
     unsigned parts = d.elements(0);
     Exec run = vectorMove(d, bits, parts, false);
@@ -123,11 +125,14 @@ void selectCvta(Decoder &d) {
   d.def(0, 64);
   d.useValue(d.operand(1), type);
   u64 base = shared ? SharedWindow : local ? LocalWindow : 0;
-  d.emit([](Warp &w, const Inst &i) {
-    u32 mask = executing(w, i);
-    for (int c = 0; c < Chunks; ++c)
-      merge<u64>(w.file + i.s[0], c, mask >> (c * Chunk), load<u64>(w.file + i.s[1], c) + static_cast<u64>(i.imm));
-  }, static_cast<s64>(toSpace ? 0 - base : base));
+  d.emit(
+      [](Warp &w, const Inst &i) {
+        u32 mask = executing(w, i);
+        for (int c = 0; c < Chunks; ++c)
+          merge<u64>(w.file + i.s[0], c, mask >> (c * Chunk),
+                     load<u64>(w.file + i.s[1], c) + static_cast<u64>(i.imm));
+      },
+      static_cast<s64>(toSpace ? 0 - base : base));
 }
 
 void selectIsspacep(Decoder &d) {
@@ -136,14 +141,18 @@ void selectIsspacep(Decoder &d) {
     d.fail("no supported space");
   d.def(0, 1);
   d.use(1, Type::U64);
-  d.emit([](Warp &w, const Inst &i) {
-    u32 result = 0;
-    for (int c = 0; c < Chunks; ++c) {
-      Vu64 window = load<u64>(w.file + i.s[1], c) & WindowMask;
-      result |= compress(window == static_cast<u64>(i.imm)) << (c * Chunk);
-    }
-    writeMask(w, i.s[0], result, executing(w, i));
-  }, static_cast<s64>(shared ? SharedWindow : local ? LocalWindow : 0));
+  d.emit(
+      [](Warp &w, const Inst &i) {
+        u32 result = 0;
+        for (int c = 0; c < Chunks; ++c) {
+          Vu64 window = load<u64>(w.file + i.s[1], c) & WindowMask;
+          result |= compress(window == static_cast<u64>(i.imm)) << (c * Chunk);
+        }
+        writeMask(w, i.s[0], result, executing(w, i));
+      },
+      static_cast<s64>(shared  ? SharedWindow
+                       : local ? LocalWindow
+                               : 0));
 }
 
 // --- Selection --------------------------------------------------------------
@@ -151,7 +160,8 @@ void selectIsspacep(Decoder &d) {
 template <class T> static void select(Warp &w, const Inst &i) {
   u32 mask = executing(w, i), take = readMask(w, i.s[3]) ^ static_cast<u32>(i.imm);
   for (int c = 0; c < Chunks; ++c) {
-    V<T> value = choose(expand<T>(take >> (c * Chunk)), load<T>(w.file + i.s[1], c), load<T>(w.file + i.s[2], c));
+    V<T> value = choose(expand<T>(take >> (c * Chunk)), load<T>(w.file + i.s[1], c),
+                        load<T>(w.file + i.s[2], c));
     if (mask == ~0u) [[likely]]
       store<T>(w.file + i.s[0], c, value);
     else
@@ -196,7 +206,8 @@ void selectSlct(Decoder &d) {
     if (by == Type::S32)
       d.emit(each<[](T a, T b, s32 c) { return c >= 0 ? a : b; }, T, T, T, s32>);
     else if (ftz)
-      d.emit(each<[](T a, T b, u32 c) { return !(c & 0x7f800000) || bits<f32>(c) >= 0 ? a : b; }, T, T, T, u32>);
+      d.emit(each<[](T a, T b, u32 c) { return !(c & 0x7f800000) || bits<f32>(c) >= 0 ? a : b; }, T,
+                  T, T, u32>);
     else
       d.emit(each<[](T a, T b, f32 c) { return c >= 0 ? a : b; }, T, T, T, f32>);
   };
@@ -227,14 +238,14 @@ struct Spelling {
 
 // lo, ls, hi, hs are the unsigned lt, le, gt, ge.
 constexpr Spelling Spellings[] = {
-    {".eq", Relation::Eq, false, true, true},   {".ne", Relation::Ne, false, true, true},
-    {".lt", Relation::Lt, false, true, false},  {".le", Relation::Le, false, true, false},
-    {".gt", Relation::Gt, false, true, false},  {".ge", Relation::Ge, false, true, false},
-    {".lo", Relation::Lt, false, true, false},  {".ls", Relation::Le, false, true, false},
-    {".hi", Relation::Gt, false, true, false},  {".hs", Relation::Ge, false, true, false},
-    {".equ", Relation::Eq, true, false, false}, {".neu", Relation::Ne, true, false, false},
-    {".ltu", Relation::Lt, true, false, false}, {".leu", Relation::Le, true, false, false},
-    {".gtu", Relation::Gt, true, false, false}, {".geu", Relation::Ge, true, false, false},
+    {".eq", Relation::Eq, false, true, true},     {".ne", Relation::Ne, false, true, true},
+    {".lt", Relation::Lt, false, true, false},    {".le", Relation::Le, false, true, false},
+    {".gt", Relation::Gt, false, true, false},    {".ge", Relation::Ge, false, true, false},
+    {".lo", Relation::Lt, false, true, false},    {".ls", Relation::Le, false, true, false},
+    {".hi", Relation::Gt, false, true, false},    {".hs", Relation::Ge, false, true, false},
+    {".equ", Relation::Eq, true, false, false},   {".neu", Relation::Ne, true, false, false},
+    {".ltu", Relation::Lt, true, false, false},   {".leu", Relation::Le, true, false, false},
+    {".gtu", Relation::Gt, true, false, false},   {".geu", Relation::Ge, true, false, false},
     {".num", Relation::Num, false, false, false}, {".nan", Relation::Nan, true, false, false},
 };
 
@@ -288,16 +299,19 @@ template <Relation R, bool Unordered, class T> static auto compare(T a, T b) {
   }
 }
 
-template <Relation R, bool Unordered, class T, class Read> static u32 compared(Warp &w, u32 a, u32 b) {
+template <Relation R, bool Unordered, class T, class Read>
+static u32 compared(Warp &w, u32 a, u32 b) {
   u32 result = 0;
   for (int c = 0; c < Chunks; ++c)
-    result |= compress(compare<R, Unordered>(Read::read(load<T>(w.file + a, c)), Read::read(load<T>(w.file + b, c))))
+    result |= compress(compare<R, Unordered>(Read::read(load<T>(w.file + a, c)),
+                                             Read::read(load<T>(w.file + b, c))))
               << (c * Chunk);
   return result;
 }
 
 /// p = a R b.
-template <Relation R, bool Unordered, class T, class Read> static void setPredicate(Warp &w, const Inst &i) {
+template <Relation R, bool Unordered, class T, class Read>
+static void setPredicate(Warp &w, const Inst &i) {
   writeMask(w, i.s[0], compared<R, Unordered, T, Read>(w, i.s[1], i.s[2]), executing(w, i));
 }
 
@@ -315,7 +329,8 @@ static u32 combine(s64 how, u32 compared, u32 with) {
 }
 
 /// p|q = (a R b) op c, !(a R b) op c. imm: the operation, bit 2: c is negated.
-template <Relation R, bool Unordered, class T, class Read> static void setPredicates(Warp &w, const Inst &i) {
+template <Relation R, bool Unordered, class T, class Read>
+static void setPredicates(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   u32 result = compared<R, Unordered, T, Read>(w, i.s[2], i.s[3]);
   u32 with = readMask(w, i.s[4]) ^ (i.imm & 4 ? ~0u : 0);
@@ -324,13 +339,15 @@ template <Relation R, bool Unordered, class T, class Read> static void setPredic
 }
 
 /// set.R.D.T: a register that is all ones or 1.0 where the comparison holds. imm bit 3: 1.0.
-template <Relation R, bool Unordered, class T, class Read> static void setRegister(Warp &w, const Inst &i) {
+template <Relation R, bool Unordered, class T, class Read>
+static void setRegister(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   u32 result = compared<R, Unordered, T, Read>(w, i.s[1], i.s[2]);
   result = combine(i.imm, result, readMask(w, i.s[3]) ^ (i.imm & 4 ? ~0u : 0));
   Vu32 yes = splat<u32>(i.imm & 8 ? 0x3f800000 : ~0u);
   for (int c = 0; c < Chunks; ++c)
-    merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), choose(expand<u32>(result >> (c * Chunk)), yes, Vu32{}));
+    merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk),
+               choose(expand<u32>(result >> (c * Chunk)), yes, Vu32{}));
 }
 
 namespace {
@@ -339,8 +356,7 @@ struct Comparison {
 };
 } // namespace
 
-template <class T, class Read, bool Unordered>
-static Comparison comparison(Relation relation) {
+template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
 #define PLANEMU_RELATION(R)                                                                        \
   case Relation::R:                                                                                \
     return {setPredicate<Relation::R, Unordered, T, Read>,                                         \
@@ -365,7 +381,8 @@ static Comparison comparison(Relation relation) {
 template <class T, class Read> static Comparison integerComparison(Relation relation) {
   return relation < Relation::Num ? comparison<T, Read, false>(relation) : Comparison();
 }
-template <class T, class Read> static Comparison floatComparison(Relation relation, bool unordered) {
+template <class T, class Read>
+static Comparison floatComparison(Relation relation, bool unordered) {
   return unordered ? comparison<T, Read, true>(relation) : comparison<T, Read, false>(relation);
 }
 
@@ -390,7 +407,8 @@ static Comparison takeComparison(Decoder &d, Type &type, s64 &how, bool isSet) {
   Relation r = spelling->relation;
   Comparison chosen;
   if (type == Type::F32)
-    chosen = ftz ? floatComparison<f32, Flushed>(r, spelling->unordered) : floatComparison<f32, Plain>(r, spelling->unordered);
+    chosen = ftz ? floatComparison<f32, Flushed>(r, spelling->unordered)
+                 : floatComparison<f32, Plain>(r, spelling->unordered);
   else if (ftz)
     d.fail("'.ftz' is not supported on this type");
   else if (type == Type::F64)

@@ -11,7 +11,8 @@ namespace planemu::PLANEMU_ISA {
 template <bool Max, bool Nan, class T> inline T order(T a, T b) {
   using E = std::remove_cvref_t<decltype(a[0])>;
   using S = V<Signed<E>>;
-  // On equal values (zeros of either sign) the sign bits decide: or for the minimum, and for the maximum.
+  // On equal values (zeros of either sign) the sign bits decide: or for the minimum, and for the
+  // maximum.
   T equal = bits<T>(Max ? bits<S>(a) & bits<S>(b) : bits<S>(a) | bits<S>(b));
   T result = choose((Max ? a > b : a < b), a, b);
   result = choose((a == b), equal, result);

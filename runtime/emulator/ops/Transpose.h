@@ -1,7 +1,8 @@
 //===- Transpose.h - rows of lanes to registers and back ------------------===//
 //
-// A vector load gives every lane a row of N elements; registers want element n of all lanes side by side. Eight lanes
-// at a time: unzip halves the elements of two vectors into even and odd ones, which applied log2 N times transposes.
+// A vector load gives every lane a row of N elements; registers want element n of all lanes side by
+// side. Eight lanes at a time: unzip halves the elements of two vectors into even and odd ones,
+// which applied log2 N times transposes.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_TRANSPOSE_H
@@ -24,7 +25,8 @@ template <class T> inline V<T> zipHigh(V<T> a, V<T> b) {
   return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/// v: N vectors holding N elements of each of 8 lanes, lane after lane. On return v[n] is element n of all lanes.
+/// v: N vectors holding N elements of each of 8 lanes, lane after lane. On return v[n] is element n
+/// of all lanes.
 template <class T, int N> inline void rowsToColumns(V<T> *v) {
   if constexpr (N > 1) {
     V<T> even[N / 2], odd[N / 2];

@@ -1,8 +1,8 @@
 //===- Warp.cpp - shfl, vote, match, redux, activemask, elect -------------===//
 //
-// Instructions between the lanes of a warp. Operand 0 of each .sync one is the member mask, which the interpreter
-// reads to wait for the members (Interpreter.cpp). What a lane reads from one that does not execute is undefined in
-// PTX; here it is the register's old value.
+// Instructions between the lanes of a warp. Operand 0 of each .sync one is the member mask, which
+// the interpreter reads to wait for the members (Interpreter.cpp). What a lane reads from one that
+// does not execute is undefined in PTX; here it is the register's old value.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Instructions.h"
@@ -16,8 +16,8 @@ namespace {
 enum class Mode { Up, Down, Butterfly, Index };
 } // namespace
 
-/// Operands: members, destination, predicate, a, b, c. PTX ISA, shfl.sync: c holds the clamp (bits 0-4) and the mask
-/// that cuts the warp into segments (bits 8-12).
+/// Operands: members, destination, predicate, a, b, c. PTX ISA, shfl.sync: c holds the clamp (bits
+/// 0-4) and the mask that cuts the warp into segments (bits 8-12).
 template <Mode M> static void shuffle(Warp &w, const Inst &i) {
   u32 mask = executing(w, i), inRange = 0;
   u32 source[32];
@@ -93,7 +93,8 @@ void selectShfl(Decoder &d) {
   d.use(2, Type::B32);
   d.use(3, Type::B32);
   std::int64_t by, clamp;
-  if (run == Exec(shuffle<Mode::Butterfly>) && d.isImmediate(2, by) && d.isImmediate(3, clamp) && clamp == 31)
+  if (run == Exec(shuffle<Mode::Butterfly>) && d.isImmediate(2, by) && d.isImmediate(3, clamp) &&
+      clamp == 31)
     run = by == 1    ? butterfly<1>
           : by == 2  ? butterfly<2>
           : by == 4  ? butterfly<4>
@@ -130,11 +131,11 @@ void selectVote(Decoder &d) {
   if (!d.take(".sync"))
     d.fail("only vote.sync is supported");
   bool ballot = d.take(".ballot");
-  Exec run = ballot            ? vote<Vote::Ballot>
-             : d.take(".all")  ? vote<Vote::All>
-             : d.take(".any")  ? vote<Vote::Any>
-             : d.take(".uni")  ? vote<Vote::Uni>
-                               : nullptr;
+  Exec run = ballot           ? vote<Vote::Ballot>
+             : d.take(".all") ? vote<Vote::All>
+             : d.take(".any") ? vote<Vote::Any>
+             : d.take(".uni") ? vote<Vote::Uni>
+                              : nullptr;
   if (!run)
     d.fail("no mode");
   if (Type type = d.takeType(); type != (ballot ? Type::B32 : Type::Pred))
@@ -151,7 +152,8 @@ void selectVote(Decoder &d) {
   d.emit(run, d.operand(1).negated ? -1 : 0, Inst::Sync);
 }
 
-/// match.any: the lanes with the same value. match.all: all members if they agree, else none, and a predicate.
+/// match.any: the lanes with the same value. match.all: all members if they agree, else none, and a
+/// predicate.
 template <class T, bool All> static void match(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   const T *a = at<T>(w, i.s[3]);
@@ -211,15 +213,17 @@ void selectElect(Decoder &d) {
   d.use(1, Type::B32);
   d.def(0, 32);
   d.defAlso(0, 1);
-  d.emit([](Warp &w, const Inst &i) {
-    u32 mask = executing(w, i);
-    if (!mask)
-      return;
-    u32 leader = static_cast<u32>(__builtin_ctz(mask));
-    for (u32 left = mask; left; left &= left - 1)
-      at<u32>(w, i.s[1])[__builtin_ctz(left)] = leader;
-    writeMask(w, i.s[2], 1u << leader, mask);
-  }, 0, Inst::Sync);
+  d.emit(
+      [](Warp &w, const Inst &i) {
+        u32 mask = executing(w, i);
+        if (!mask)
+          return;
+        u32 leader = static_cast<u32>(__builtin_ctz(mask));
+        for (u32 left = mask; left; left &= left - 1)
+          at<u32>(w, i.s[1])[__builtin_ctz(left)] = leader;
+        writeMask(w, i.s[2], 1u << leader, mask);
+      },
+      0, Inst::Sync);
 }
 
 // --- redux ------------------------------------------------------------------
@@ -240,11 +244,12 @@ template <class T, auto F> static void redux(Warp &w, const Inst &i) {
 void selectRedux(Decoder &d) {
   if (!d.take(".sync"))
     d.fail("only redux.sync is supported");
-  bool add = d.take(".add"), min = d.take(".min"), max = d.take(".max"), andAll = d.take(".and"), orAll = d.take(".or"),
-       xorAll = d.take(".xor");
+  bool add = d.take(".add"), min = d.take(".min"), max = d.take(".max"), andAll = d.take(".and"),
+       orAll = d.take(".or"), xorAll = d.take(".xor");
   Type type = d.takeType();
   Exec run = nullptr;
-  bool isBitwise = type == Type::B32, isSigned32 = type == Type::S32, isNumber = isSigned32 || type == Type::U32;
+  bool isBitwise = type == Type::B32, isSigned32 = type == Type::S32,
+       isNumber = isSigned32 || type == Type::U32;
   if (add && isNumber)
     run = redux<u32, [](u32 a, u32 b) { return a + b; }>;
   else if (min && isNumber)
