@@ -1,0 +1,401 @@
+//===- Operands.cpp - what select functions read of a statement -----------===//
+//
+// The modifier and operand half of the Decoder: registers to virtual ones, immediates and special
+// registers to constants, names to addresses.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/Decoder.h"
+
+#include <bit>
+
+using namespace planemu;
+
+constexpr std::uint32_t MaxSpaceBytes = 1u << 24; // of shared or local memory
+
+// --- Modifiers --------------------------------------------------------------
+
+bool Decoder::take(std::string_view modifier) {
+  for (std::size_t n = 0; n < statement->modifiers.size(); ++n)
+    if (!modifierTaken[n] && statement->modifiers[n] == modifier) {
+      modifierTaken[n] = true;
+      return true;
+    }
+  return false;
+}
+
+Type Decoder::takeTypeIfAny() {
+  for (std::size_t n = 0; n < statement->modifiers.size(); ++n)
+    if (Type type = typeNamed(statement->modifiers[n]); !modifierTaken[n] && type != Type::None) {
+      modifierTaken[n] = true;
+      return type;
+    }
+  return Type::None;
+}
+
+Type Decoder::takeType() {
+  Type type = takeTypeIfAny();
+  if (type == Type::None)
+    fail("no supported type");
+  return type;
+}
+
+std::vector<std::string_view> Decoder::takeAll() {
+  std::vector<std::string_view> left;
+  for (std::size_t n = 0; n < statement->modifiers.size(); ++n)
+    if (!modifierTaken[n]) {
+      modifierTaken[n] = true;
+      left.push_back(statement->modifiers[n]);
+    }
+  return left;
+}
+
+// --- Operands ---------------------------------------------------------------
+
+unsigned Decoder::operandCount() const { return static_cast<unsigned>(statement->operands.size()); }
+
+const Operand &Decoder::operand(unsigned n) const {
+  if (n >= statement->operands.size())
+    fail("too few operands");
+  return statement->operands[n];
+}
+
+unsigned Decoder::elements(unsigned n) const {
+  const Operand &op = operand(n);
+  return op.kind == Operand::Vector ? static_cast<unsigned>(op.parts.size()) : 1;
+}
+
+unsigned Decoder::registerBits(const Operand &op) const {
+  return op.kind == Operand::Register ? virtuals[registerId(op)].bits : 0;
+}
+
+bool Decoder::isImmediate(unsigned n, std::int64_t &value) const {
+  const Operand &op = operand(n);
+  if (op.kind != Operand::Immediate)
+    return false;
+  value = static_cast<std::int64_t>(op.bits);
+  return true;
+}
+
+std::string Decoder::describe(const Operand &op) const { return "'" + std::string(op.text) + "'"; }
+
+void Decoder::markTaken(const Operand &op) {
+  for (std::size_t n = 0; n < statement->operands.size(); ++n) {
+    const Operand &candidate = statement->operands[n];
+    bool inside = !candidate.parts.empty() && &op >= candidate.parts.data() &&
+                  &op < candidate.parts.data() + candidate.parts.size();
+    if (&op == &candidate || inside)
+      operandTaken[n] = true;
+    if (!candidate.also.empty() && &op == candidate.also.data())
+      alsoTaken[n] = true;
+  }
+}
+
+std::uint32_t Decoder::registerId(const Operand &op) const {
+  return frame->firstRegister + op.index;
+}
+
+void Decoder::append(std::uint32_t id, bool isDef) { references.push_back({id, isDef}); }
+
+std::uint32_t Decoder::newVirtual(unsigned bits) {
+  // Registers narrower than 16 bits exist only as homes of loaded bytes.
+  virtuals.push_back({static_cast<std::uint16_t>(bits == 8 ? 16 : bits), false, 0});
+  return static_cast<std::uint32_t>(virtuals.size() - 1);
+}
+
+std::uint32_t Decoder::constant(Constant::Kind kind, std::uint64_t value, unsigned bits) {
+  if (bits == 8)
+    bits = 16;
+  if (kind == Constant::Bits && bits < 64)
+    value &= (1ull << bits) - 1;
+  auto [found, fresh] = constantIds.try_emplace({value, kind * 256u + bits}, 0);
+  if (fresh) {
+    found->second = static_cast<std::uint32_t>(virtuals.size());
+    virtuals.push_back({static_cast<std::uint16_t>(bits), true,
+                        static_cast<std::uint32_t>(kernel->constants.size())});
+    kernel->constants.push_back({kind, static_cast<std::uint8_t>(bits / 8), 0, value});
+  }
+  return found->second;
+}
+
+std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
+  struct Row {
+    std::string_view name;
+    Constant::Kind kind;
+  };
+  static constexpr Row Rows[] = {
+      {"%tid.x", Constant::TidX},
+      {"%tid.y", Constant::TidY},
+      {"%tid.z", Constant::TidZ},
+      {"%ntid.x", Constant::NtidX},
+      {"%ntid.y", Constant::NtidY},
+      {"%ntid.z", Constant::NtidZ},
+      {"%ctaid.x", Constant::CtaidX},
+      {"%ctaid.y", Constant::CtaidY},
+      {"%ctaid.z", Constant::CtaidZ},
+      {"%nctaid.x", Constant::NctaidX},
+      {"%nctaid.y", Constant::NctaidY},
+      {"%nctaid.z", Constant::NctaidZ},
+      {"%laneid", Constant::LaneId},
+      {"%warpid", Constant::WarpId},
+      {"%nwarpid", Constant::NwarpId},
+      {"%lanemask_eq", Constant::LaneMaskEq},
+      {"%lanemask_le", Constant::LaneMaskLe},
+      {"%lanemask_lt", Constant::LaneMaskLt},
+      {"%lanemask_ge", Constant::LaneMaskGe},
+      {"%lanemask_gt", Constant::LaneMaskGt},
+      {"%dynamic_smem_size", Constant::DynamicShared},
+      {"%total_smem_size", Constant::TotalShared},
+  };
+  for (const Row &row : Rows)
+    if (row.name == name)
+      return constant(row.kind, 0, bits);
+  // One fixed value each: an emulated clock that depended on the host would make results depend on
+  // it too.
+  for (std::string_view fixed : {"%clock", "%clock_hi", "%clock64", "%globaltimer",
+                                 "%globaltimer_lo", "%globaltimer_hi", "%smid", "%gridid"})
+    if (fixed == name)
+      return constant(Constant::Bits, 0, bits);
+  if (name == "%nsmid")
+    return constant(Constant::Bits, 1, bits);
+  fail("unknown register '" + std::string(name) + "'");
+}
+
+std::uint64_t Decoder::immediateBits(const Operand &op, Type type) const {
+  bool isFloat = type == Type::F32 || type == Type::F64 || type == Type::F16 ||
+                 type == Type::BF16 || isBits(type);
+  if (op.kind == Operand::Immediate) {
+    if (type == Type::Pred)
+      return op.bits != 0;
+    if (type == Type::F32 || type == Type::F64)
+      fail("integer constant " + describe(op) + " where a floating-point one is needed");
+    return op.bits;
+  }
+  if (!isFloat)
+    fail("floating-point constant " + describe(op) + " where an integer is needed");
+  if (op.kind == Operand::Float32) {
+    if (bitsOf(type) == 64)
+      return std::bit_cast<std::uint64_t>(
+          static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(op.bits))));
+    if (bitsOf(type) != 32)
+      failType(type);
+    return op.bits;
+  }
+  if (bitsOf(type) == 32)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(op.bits)));
+  if (bitsOf(type) != 64)
+    failType(type);
+  return op.bits;
+}
+
+void Decoder::def(unsigned n, unsigned bits) { def(operand(n), bits); }
+
+void Decoder::def(const Operand &op, unsigned bits) {
+  markTaken(op);
+  if (op.kind == Operand::Sink)
+    return append(newVirtual(bits), true);
+  if (op.kind != Operand::Register)
+    fail(describe(op) + " cannot be written");
+  if (registerBits(op) != bits)
+    fail("register " + describe(op) + " has " + std::to_string(registerBits(op)) +
+         " bits, the instruction writes " + std::to_string(bits));
+  append(registerId(op), true);
+}
+
+void Decoder::defAlso(unsigned n, unsigned bits) {
+  const Operand &op = operand(n);
+  if (op.also.empty())
+    append(newVirtual(bits), true);
+  else
+    def(op.also[0], bits);
+}
+
+unsigned Decoder::defWide(const Operand &op, Type type) {
+  unsigned bits = op.kind == Operand::Register ? registerBits(op) : std::max(16u, bitsOf(type));
+  if (bits < bitsOf(type) || bits == 1)
+    fail("register " + describe(op) + " has " + std::to_string(bits) + " bits, '." + nameOf(type) +
+         "' needs more");
+  def(op, bits);
+  return bits;
+}
+
+void Decoder::use(unsigned n, Type type) { use(operand(n), type); }
+
+void Decoder::use(const Operand &op, Type type) {
+  markTaken(op);
+  unsigned bits = bitsOf(type);
+  if (op.negated && type != Type::Pred)
+    fail("'!' before " + describe(op));
+  switch (op.kind) {
+  case Operand::Register:
+    if (registerBits(op) != bits)
+      fail("register " + describe(op) + " has " + std::to_string(registerBits(op)) +
+           " bits, the instruction reads " + std::to_string(bits));
+    return append(registerId(op), false);
+  case Operand::Immediate:
+  case Operand::Float32:
+  case Operand::Float64:
+    if (type == Type::Pred)
+      fail("constant " + describe(op) + " where a predicate is needed");
+    return append(constant(Constant::Bits, immediateBits(op, type), bits), false);
+  case Operand::Special:
+    return append(specialRegister(op.text, bits), false);
+  default:
+    fail(describe(op) + " cannot be read here");
+  }
+}
+
+unsigned Decoder::useWide(const Operand &op, Type type) {
+  if (op.kind != Operand::Register) {
+    use(op, type);
+    return std::max(16u, bitsOf(type));
+  }
+  unsigned bits = registerBits(op);
+  if (bits < bitsOf(type) || bits == 1)
+    fail("register " + describe(op) + " has " + std::to_string(bits) + " bits, '." + nameOf(type) +
+         "' needs more");
+  markTaken(op);
+  append(registerId(op), false);
+  return bits;
+}
+
+void Decoder::useConstant(std::uint64_t value, unsigned bits) {
+  append(constant(Constant::Bits, value, bits), false);
+}
+
+void Decoder::useTrue() { append(0, false); }
+
+void Decoder::useCarry(bool real) {
+  std::uint32_t &id = real ? carry : never;
+  if (!id)
+    id = newVirtual(1); // nobody writes `never`: it is zero from the start
+  append(id, false);
+}
+
+void Decoder::defCarry(bool real) {
+  if (real && !carry)
+    carry = newVirtual(1);
+  append(real ? carry : newVirtual(1), true);
+}
+
+std::uint32_t Decoder::allocate(std::uint32_t &top, const Variable &variable) {
+  std::uint64_t begin = (std::uint64_t(top) + variable.align - 1) / variable.align * variable.align;
+  if (begin + variable.bytes > MaxSpaceBytes)
+    fail("variable '" + variable.name + "' does not fit");
+  top = static_cast<std::uint32_t>(begin + variable.bytes);
+  return static_cast<std::uint32_t>(begin);
+}
+
+std::uint32_t Decoder::sharedConstant(const Variable &variable, std::int64_t offset,
+                                      unsigned bits) {
+  if (variable.external) {
+    kernel->dynamicAlign = std::max(kernel->dynamicAlign, variable.align);
+    return constant(Constant::DynamicBase, static_cast<std::uint64_t>(offset), bits);
+  }
+  auto [found, fresh] = sharedOffsets.try_emplace(&variable, 0);
+  if (fresh)
+    found->second = allocate(kernel->staticShared, variable);
+  return constant(Constant::Bits, static_cast<std::uint64_t>(found->second + offset), bits);
+}
+
+std::uint32_t Decoder::addressConstant(const Operand &op, std::int64_t offset, unsigned bits,
+                                       Space &space) {
+  offset += op.offset;
+  auto bitsConstant = [&](std::uint64_t address) {
+    return constant(Constant::Bits, address + static_cast<std::uint64_t>(offset), bits);
+  };
+  switch (op.kind) {
+  case Operand::Local: {
+    const Variable &variable = frame->function->variables[op.index];
+    // A .param variable of a body passes arguments; it lives in the thread's own memory.
+    space = variable.space == Space::Param ? Space::Local : variable.space;
+    if (space == Space::Shared)
+      return sharedConstant(variable, offset, bits);
+    if (space == Space::Local)
+      return bitsConstant(frame->variables[op.index]);
+    fail("variable '" + variable.name + "' is of a space that only modules declare");
+  }
+  case Operand::Parameter:
+    if (!frame->caller) {
+      space = Space::Param;
+      return constant(Constant::ParamAddress,
+                      frame->parameters[op.index] + static_cast<std::uint64_t>(offset), bits);
+    }
+    space = Space::Local;
+    return bitsConstant(frame->parameters[op.index]);
+  case Operand::Result:
+    space = Space::Local;
+    return bitsConstant(frame->results[op.index]);
+  case Operand::Symbol:
+    if (const Variable *variable = module.findVariable(op.text)) {
+      space = variable->space;
+      if (space == Space::Shared)
+        return sharedConstant(*variable, offset, bits);
+      auto found = layout.globals.find(variable->name);
+      if (found == layout.globals.end())
+        fail("variable '" + variable->name + "' is declared, but not defined");
+      return bitsConstant(found->second);
+    }
+    fail("unknown name " + describe(op));
+  case Operand::Immediate:
+    return bitsConstant(op.bits);
+  default:
+    fail(describe(op) + " is not an address");
+  }
+}
+
+Decoder::Address Decoder::useAddress(unsigned n, Space space) {
+  const Operand &op = operand(n);
+  if (op.kind != Operand::Address)
+    fail(describe(op) + " is not an address in brackets");
+  markTaken(op);
+  const Operand &base = op.parts[0];
+  // Kernel parameters lie in a region of global memory; those of a function in the thread's own.
+  if (space == Space::Param)
+    space = frame->caller ? Space::Local : Space::Global;
+  if (space == Space::Const)
+    space = Space::Global;
+  if (base.kind == Operand::Register) {
+    unsigned bits = registerBits(base);
+    if (bits != 32 && bits != 64)
+      fail("address register " + describe(base) + " has neither 32 nor 64 bits");
+    append(registerId(base), false);
+    return {space, bits, op.offset};
+  }
+  Space named = space;
+  std::uint32_t id = addressConstant(base, op.offset, 64, named);
+  if (named == Space::Param || named == Space::Const)
+    named = Space::Global;
+  if (space != Space::Generic && base.kind != Operand::Immediate && named != space)
+    fail(describe(base) + " is not in the space of the instruction");
+  append(id, false);
+  return {base.kind == Operand::Immediate ? space : named, 64, 0};
+}
+
+bool Decoder::isKernelParameter(unsigned n) const {
+  const Operand &op = operand(n);
+  return op.kind == Operand::Address && op.parts[0].kind == Operand::Parameter && !frame->caller;
+}
+
+void Decoder::useKernelParameter(unsigned n, unsigned byteOffset, Type type,
+                                 unsigned registerBits) {
+  const Operand &op = operand(n);
+  markTaken(op);
+  std::int64_t offset = op.offset + byteOffset;
+  const Kernel::Parameter &parameter = kernel->parameters[op.parts[0].index];
+  unsigned bytes = bitsOf(type) / 8;
+  if (offset < 0 || offset + bytes > parameter.bytes)
+    fail("reads beyond parameter " + describe(op.parts[0]));
+  std::uint64_t where = static_cast<std::uint64_t>(parameter.offset + offset) << 8;
+  append(constant(Constant::Param, where | bytes | (isSigned(type) ? 0x80 : 0), registerBits),
+         false);
+}
+
+void Decoder::useValue(const Operand &op, Type type) {
+  bool named = op.kind == Operand::Local || op.kind == Operand::Parameter ||
+               op.kind == Operand::Result || op.kind == Operand::Symbol;
+  if (!named)
+    return use(op, type);
+  markTaken(op);
+  Space space;
+  append(addressConstant(op, 0, bitsOf(type), space), false);
+}
