@@ -51,8 +51,12 @@ static bool walkExpr(StringRef expr, llvm::function_ref<bool(StringRef)> onFacto
   return true;
 }
 
+bool DimAttr::isValid(StringRef expr) {
+  return walkExpr(expr, [](StringRef f) { return isInteger(f) || isName(f); }, [] { return true; });
+}
+
 LogicalResult DimAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef expr) {
-  if (walkExpr(expr, [](StringRef f) { return isInteger(f) || isName(f); }, [] { return true; }))
+  if (isValid(expr))
     return success();
   return emitError() << "'" << expr << "' is not a sum of products of names and integers";
 }

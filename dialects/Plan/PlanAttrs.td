@@ -22,6 +22,8 @@ def Plan_DimAttr : Plan_Attr<"Dim", "dim"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static DimAttr get(::mlir::MLIRContext *context, int64_t value);
+    /// Whether the text is a sum of products of names and integers.
+    static bool isValid(::llvm::StringRef expr);
     /// The value, once every name in it is bound; nothing when a name is missing or the value leaves int64.
     std::optional<int64_t> evaluate(::mlir::DictionaryAttr dims) const;
     /// The value of an expression without names.
