@@ -39,7 +39,9 @@ public:
     root->walk([&](Operation *inner) {
       op = inner;
       // The attributes hold all dims that are not in types of values.
-      op->setAttrs(cast<DictionaryAttr>(bindAttribute(op->getAttrDictionary())));
+      op->setAttrs(cast<DictionaryAttr>(replacer.replace(op->getAttrDictionary())));
+      if (auto weight = dyn_cast<plan::WeightOp>(op); weight && ok)
+        checkSize(weight.getType().getShape(), kMaxWeightElements, "a weight");
       for (Value result : op->getResults())
         result.setType(bindType(result.getType()));
       for (Region &region : op->getRegions())
@@ -56,6 +58,8 @@ public:
 private:
   template <typename... Args> void error(Args &&...args) {
     ok = false;
+    if (isa<plan::WeightRefOp, plan::StateRefOp>(op))
+      return; // its symbol says the same
     InFlightDiagnostic diag =
         isa<plan::PlanNode>(op) ? plan::emitNodeError(op) : mlir::emitError(op->getLoc());
     if (!isa<plan::PlanNode>(op) && SymbolTable::getSymbolName(op))
@@ -77,16 +81,10 @@ private:
     return dim;
   }
 
-  Attribute bindAttribute(Attribute attribute) { return replacer.replace(attribute); }
-
   Type bindType(Type type) {
     Type bound = replacer.replace(type);
-    if (!ok)
-      return bound;
-    if (auto weight = dyn_cast<plan::WeightType>(bound))
-      checkSize(weight.getShape(), kMaxWeightElements, "a weight");
     auto edge = dyn_cast<plan::EdgeType>(bound);
-    if (!edge)
+    if (!ok || !edge)
       return bound;
     SmallVector<int64_t> shape;
     for (plan::DimAttr dim : edge.getDims())

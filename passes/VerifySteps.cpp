@@ -41,6 +41,11 @@ bool planc::sameGroup(PlanNode first, PlanNode second) {
   return a && b && a.getGroup() == b.getGroup();
 }
 
+static bool isBitIdentical(PlanNode node) {
+  plan::NodeAttr id = node.getNodeAttr();
+  return id && id.getNumerics() && id.getNumerics().getValue().starts_with("bit_identical");
+}
+
 LogicalResult planc::checkRead(PlanNode reader, OpOperand &read) {
   unsigned number = read.getOperandNumber();
   // `act` speaks of the first input; the others are read as they are stored.
@@ -49,7 +54,8 @@ LogicalResult planc::checkRead(PlanNode reader, OpOperand &read) {
   Format stored = plan::storedFormat(read.get()), wanted = reader.getPrecisionAttr().getAct();
   auto writer = read.get().getDefiningOp<PlanNode>();
   bool wider = wanted == Format::F32 && stored == Format::BF16;
-  if (wanted == stored || (wider && writer && sameGroup(writer, reader)))
+  bool inside = writer && sameGroup(writer, reader);
+  if (wanted == stored || (wider && inside && !isBitIdentical(reader)))
     return success();
   plan::NodeAttr id = writer ? writer.getNodeAttr() : plan::NodeAttr();
   StringRef edge = id ? id.getEdge(cast<OpResult>(read.get()).getResultNumber()) : "";
@@ -60,7 +66,9 @@ LogicalResult planc::checkRead(PlanNode reader, OpOperand &read) {
   else
     diag << "edge '" << edge << "'";
   diag << " is stored as '" << plan::planSpelling(stored) << "'";
-  if (wider)
+  if (wider && inside)
+    diag << "; 'bit_identical' asks for what the unfused nodes read";
+  else if (wider)
     diag << "; the wider value exists only inside the writer's group";
   if (writer)
     diag.attachNote(writer->getLoc()) << "stored here by " << plan::describe(writer);

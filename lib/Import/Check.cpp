@@ -188,21 +188,21 @@ private:
   }
 
   void checkWeights(const NodeEntry &node) {
-    if (node.spec->weights.empty() || node.inputs.empty() || !node.inputs[0])
+    if (node.spec->weights.empty() || (!node.inputs.empty() && !node.inputs[0]))
       return;
     bool found = llvm::any_of(node.spec->weights, [&](const WeightSpec &weight) {
       return !*weight.when || positionIn(weight.when, node.blockType) >= 0 ||
-             positionIn(weight.when, node.inputs[0]->segment()) >= 0;
+             (!node.inputs.empty() && positionIn(weight.when, node.inputs[0]->segment()) >= 0);
     });
+    bool ofLayer = StringRef(node.spec->weights[0].parts[0].tensor).starts_with("{L}");
     if (!found)
       error(node, "no weight is known for op '" + node.spec->word + "' in a block of type " +
                       inQuotes(node.blockType));
-    else if (node.layer < 0 && llvm::any_of(
-                                   node.spec->weights,
-                                   [](const WeightSpec &weight) {
-                                     return StringRef(weight.parts[0].tensor).starts_with("{L}");
-                                   }))
-      error(node, "op '" + node.spec->word + "' has a weight per layer, but 'layer' is null");
+    else if (ofLayer != (node.layer >= 0))
+      error(node, "op '" + node.spec->word + "' has " +
+                      (ofLayer ? "weights of a layer, but 'layer' is null"
+                               : "the model's own weight, but is in layer " +
+                                     std::to_string(node.layer)));
   }
 
   /// Each state has one node that writes it.

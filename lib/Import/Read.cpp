@@ -199,6 +199,7 @@ private:
       return;
     std::optional<std::string> id = node.string("id");
     entry.id = id.value_or("");
+    node.setWho(entry.who());
     entry.layer = node.integerOrNull("layer", 0, kMaxInt).value_or(-1);
     entry.group = node.integer("group", 0, int64_t(numGroups) - 1).value_or(-1);
     std::string who = entry.who();
@@ -444,14 +445,11 @@ private:
     std::optional<std::string> text = edge.string(key);
     if (!text)
       return {};
-    auto silent = [&] { return mlir::InFlightDiagnostic(); };
-    plan::DimAttr dim;
-    if (text->size() <= 200)
-      dim = plan::DimAttr::getChecked(silent, builder.getContext(), StringRef(*text));
-    if (!dim)
-      edge.error(key, "'" + key + "' is " + inQuotes(*text) +
-                          ", expected a sum of products of names and integers");
-    return dim;
+    if (text->size() <= 200 && plan::DimAttr::isValid(*text))
+      return plan::DimAttr::get(builder.getContext(), StringRef(*text));
+    edge.error(key, "'" + key + "' is " + inQuotes(*text) +
+                        ", expected a sum of products of names and integers");
+    return {};
   }
 
   void readEdge(const JsonValue &json) {
