@@ -35,9 +35,10 @@ void Pool::work(Worker &worker) {
   }
 }
 
-void Pool::help(unsigned index) {
+/// `seen`: the generation when the thread was started. It must not be read here: the first launch may come before the
+/// thread does.
+void Pool::help(unsigned index, std::uint64_t seen) {
   std::unique_lock lock(mutex);
-  std::uint64_t seen = generation;
   for (;;) {
     wake.wait(lock, [&] { return stopping || generation != seen; });
     if (stopping)
@@ -61,7 +62,7 @@ void Pool::run(Launch &launch) {
       if (!worker)
         worker = std::make_unique<Worker>();
     for (unsigned index = 1; index < count; ++index)
-      threads.emplace_back(&Pool::help, this, index);
+      threads.emplace_back(&Pool::help, this, index, generation);
   }
   outOfMemory = false;
   current = &launch;

@@ -25,7 +25,7 @@ public:
 
 private:
   void stop();
-  void help(unsigned index);
+  void help(unsigned index, std::uint64_t seen);
   void work(Worker &worker);
 
   std::atomic<unsigned> wanted{0};
