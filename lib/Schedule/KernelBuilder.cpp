@@ -188,6 +188,12 @@ Value KernelBuilder::div(Value a, Value c) { return b.createOrFold<arith::DivUIO
 Value KernelBuilder::rem(Value a, Value c) { return b.createOrFold<arith::RemUIOp>(loc, a, c); }
 Value KernelBuilder::min(Value a, Value c) { return b.createOrFold<arith::MinSIOp>(loc, a, c); }
 Value KernelBuilder::max(Value a, Value c) { return b.createOrFold<arith::MaxSIOp>(loc, a, c); }
+Value KernelBuilder::maxUnsigned(Value a, Value c) {
+  return b.createOrFold<arith::MaxUIOp>(loc, a, c);
+}
+Value KernelBuilder::zeroExtend(Value value) {
+  return b.createOrFold<arith::ExtUIOp>(loc, b.getI64Type(), value);
+}
 Value KernelBuilder::toI64(Value index) {
   if (index.getType().isInteger(64))
     return index;

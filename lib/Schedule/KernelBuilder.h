@@ -74,8 +74,10 @@ public:
   Value rem(Value a, int64_t c) { return rem(a, constantLike(a, c)); }
   Value min(Value a, Value c); ///< signed
   Value max(Value a, Value c);
-  Value toI64(Value index); ///< sign extends
-  Value toI32(Value i64);   ///< truncates
+  Value maxUnsigned(Value a, Value c);
+  Value zeroExtend(Value i32); ///< to i64
+  Value toI64(Value index);    ///< sign extends
+  Value toI32(Value i64);      ///< truncates
 
   // Bits: wrap around, shifts are logical.
   Value wrapAdd(Value a, Value c);
@@ -144,6 +146,7 @@ public:
   Value loadI32(Value pointer);
   Value loadI64(Value pointer);
   void storeI32(Value pointer, Value value);
+  void storeI64(Value pointer, Value value);
 
   /// `count` consecutive bf16 or f32 values as f32, in the widest accesses; `pointer` is aligned to
   /// min(16, size) bytes.
@@ -216,7 +219,7 @@ public:
 
   //===--- warps (Warp.cpp) --------------------------------------------------===//
 
-  Value shuffleXor(Value value, unsigned mask); ///< f32 or i32
+  Value shuffleXor(Value value, unsigned mask); ///< f32, i32 or i64
   Value shuffleIndex(Value value, Value lane);
   /// Sum over 2^k lanes that differ in the bits of `width - 1`: xor by width/2, ..., 2, 1. All
   /// lanes end equal.

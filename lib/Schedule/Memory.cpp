@@ -79,6 +79,10 @@ void KernelBuilder::storeI32(Value pointer, Value value) {
   LLVM::StoreOp::create(b, loc, value, pointer, 4);
 }
 
+void KernelBuilder::storeI64(Value pointer, Value value) {
+  LLVM::StoreOp::create(b, loc, value, pointer, 8);
+}
+
 /// Calls `access(first word, words)` for each of the widest accesses that cover `words` words.
 static void forEachAccess(unsigned words, llvm::function_ref<void(unsigned, unsigned)> access) {
   for (unsigned first = 0; first < words;) {

@@ -16,6 +16,10 @@ static Value shuffle(OpBuilder &b, Location loc, NVVM::ShflKind kind, Value valu
 }
 
 Value KernelBuilder::shuffleXor(Value value, unsigned mask) {
+  if (value.getType().isInteger(64)) {
+    Value high = zeroExtend(shuffleXor(toI32(shr(value, 32)), mask));
+    return bitOr(shl(high, 32), zeroExtend(shuffleXor(toI32(value), mask)));
+  }
   return shuffle(b, loc, NVVM::ShflKind::bfly, value, i32(mask), i32(-1), i32(31));
 }
 
