@@ -349,7 +349,8 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
     fail(describe(op) + " is not an address in brackets");
   markTaken(op);
   const Operand &base = op.parts[0];
-  // Kernel parameters lie in a region of global memory; those of a function in the thread's own.
+  // Kernel parameters lie in a region of global memory; those of a function and of calls in the thread's own.
+  bool anySpace = space == Space::Generic || space == Space::Param;
   if (space == Space::Param)
     space = frame->caller ? Space::Local : Space::Global;
   if (space == Space::Const)
@@ -365,7 +366,7 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
   std::uint32_t id = addressConstant(base, op.offset, 64, named);
   if (named == Space::Param || named == Space::Const)
     named = Space::Global;
-  if (space != Space::Generic && base.kind != Operand::Immediate && named != space)
+  if (!anySpace && base.kind != Operand::Immediate && named != space)
     fail(describe(base) + " is not in the space of the instruction");
   append(id, false);
   return {base.kind == Operand::Immediate ? space : named, 64, 0};
