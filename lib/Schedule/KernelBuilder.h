@@ -167,6 +167,8 @@ public:
   void cpAsyncWait(unsigned pendingGroups);
 
   void barrier();
+  /// Waits for the warp's other lanes; what they wrote before is visible then.
+  void warpSync();
   /// Orders this thread's accesses to global memory for the whole GPU.
   void fence();
   /// All threads of the CTA call it, after their last store to scratch. True in all threads of the

@@ -176,6 +176,7 @@ void KernelBuilder::cpAsyncWait(unsigned pendingGroups) {
 //===----------------------------------------------------------------------===//
 
 void KernelBuilder::barrier() { gpu::BarrierOp::create(b, loc); }
+void KernelBuilder::warpSync() { NVVM::SyncWarpOp::create(b, loc, i32(-1)); }
 
 void KernelBuilder::fence() {
   LLVM::FenceOp::create(b, loc, LLVM::AtomicOrdering::acq_rel, "device");
