@@ -197,9 +197,11 @@ private:
       return expect(step, precision.getAct(), "values are compared in the format they are read in");
     case StepKind::State:
     case StepKind::Cache:
-      for (auto [operand, access] : node.getAccesses())
-        expect(step, cast<plan::StateType>(node->getOperand(operand).getType()).getFormat(),
-               "it is kept in that format");
+      for (auto [operand, access] : node.getAccesses()) {
+        auto kept = cast<plan::StateType>(node->getOperand(operand).getType()).getFormat();
+        if (step.getFirst() != kept)
+          return expect(step, kept, "it is kept in that format");
+      }
       return;
     case StepKind::Act:
     case StepKind::Weight:
