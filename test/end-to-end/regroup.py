@@ -7,6 +7,7 @@ An EDIT is one of
                               it was rounded reads the stored one)
   merge=A+B[+C..]             in every block that has nodes named A, B, .. (last part of the node id; `xA` = the node A of the next
                               block), their groups become one
+  split=A+B                   nodes of those names leave their groups, each to one of its own; what they exchange is stored
   fuse                        edges whose readers all lie in the writer's group are no longer stored
   compute=NAME:WORD           the group of node NAME declares that compute unit
 """
@@ -103,6 +104,20 @@ def merge(plan, names):
     rebuild(plan, made)
 
 
+def split(plan, names):
+    parts = []
+    for group in plan["groups"]:
+        leaving = [o for o in group["nodes"] if plan["nodes"][o]["id"].rsplit(".", 1)[1] in names and len(group["nodes"]) > 1]
+        staying = [o for o in group["nodes"] if o not in leaving]
+        parts += [({**group, "rule": "alone"}, [o]) for o in leaving] + ([(group, staying)] if staying else [])
+    home = {o: i for i, (_, members) in enumerate(parts) for o in members}
+    stored = {(e["from"], e["id"]) for e in plan["edges"] if home[e["from"]] != home[e["to"]]}
+    for edge in plan["edges"]:
+        if (edge["from"], edge["id"]) in stored:
+            edge["fused"] = False
+    rebuild(plan, parts)
+
+
 def fuse(plan):
     readers = collections.defaultdict(list)
     for edge in plan["edges"]:
@@ -122,6 +137,8 @@ def main(source, target, *edits):
             unfuse(plan)
         elif word == "merge":
             merge(plan, value.split("+"))
+        elif word == "split":
+            split(plan, value.split("+"))
         elif word == "fuse":
             fuse(plan)
         elif word == "compute":
