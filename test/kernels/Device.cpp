@@ -23,6 +23,7 @@ struct Device::Functions {
 #define MEMBER(Name, Parameters) CUresult(*Name) Parameters = nullptr;
   PLAN_CUDA_FUNCTIONS(MEMBER)
 #undef MEMBER
+  const char *(*lastError)() = nullptr; // the emulator's own; null on a GPU
 };
 
 Device::Device(const std::string &library, const std::string &arch)
@@ -39,6 +40,7 @@ Device::Device(const std::string &library, const std::string &arch)
   cu->Name = reinterpret_cast<decltype(cu->Name)>(dlsym(handle, #Name));
   PLAN_CUDA_FUNCTIONS(RESOLVE)
 #undef RESOLVE
+  cu->lastError = reinterpret_cast<const char *(*)()>(dlsym(handle, "planemu_last_error"));
   if (!cu->cuInit || !cu->cuLaunchKernel)
     giveUp(path + ": exports no CUDA driver API");
   check(cu->cuInit(0), "cuInit");
@@ -50,6 +52,8 @@ Device::Device(const std::string &library, const std::string &arch)
 }
 
 std::string Device::text(CUresult result) const {
+  if (const char *detail = cu->lastError ? cu->lastError() : nullptr; detail && *detail)
+    return detail;
   const char *name = nullptr, *message = nullptr;
   cu->cuGetErrorName(result, &name);
   cu->cuGetErrorString(result, &message);
@@ -61,15 +65,18 @@ void Device::check(CUresult result, const char *what) const {
     giveUp(std::string(what) + ": " + text(result));
 }
 
+/// LLVM may read a vector of three as one of four, where the pointer's alignment allows it.
+static size_t padded(size_t bytes) { return (bytes + 15) / 16 * 16; }
+
 Device::Buffer::Buffer(Device &device, size_t bytes, unsigned char fill)
     : device(&device), bytes(bytes) {
-  device.check(device.cu->cuMemAlloc_v2(&pointer, bytes), "cuMemAlloc");
+  device.check(device.cu->cuMemAlloc_v2(&pointer, padded(bytes)), "cuMemAlloc");
   device.check(device.cu->cuMemsetD8_v2(pointer, fill, bytes), "cuMemsetD8");
 }
 
 Device::Buffer::Buffer(Device &device, std::span<const std::byte> content)
     : device(&device), bytes(content.size()) {
-  device.check(device.cu->cuMemAlloc_v2(&pointer, bytes), "cuMemAlloc");
+  device.check(device.cu->cuMemAlloc_v2(&pointer, padded(bytes)), "cuMemAlloc");
   upload(content);
 }
 
