@@ -68,6 +68,20 @@ static SmallVector<StringRef> storedEdges(Operation *op) {
   return edges;
 }
 
+/// Every stored edge has a size, and only launches and groups read it.
+static LogicalResult checkGraph(plan::GraphOp graph) {
+  for (Operation &op : graph.getBody().front()) {
+    if (isa<plan::StepInputOp, plan::WeightRefOp, plan::StateRefOp>(op))
+      continue;
+    if (!isa<plan::LaunchOp, plan::GroupOp>(op))
+      return mlir::emitError(op.getLoc()) << plan::describe(&op) << ": is in no group yet";
+    for (Type type : op.getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
+        return op.emitOpError() << "stores an edge whose dims are not bound";
+  }
+  return success();
+}
+
 static std::vector<Buffer> collect(plan::GraphOp graph) {
   llvm::DenseMap<Operation *, int64_t> positions;
   SmallVector<Operation *> steps;
@@ -137,6 +151,8 @@ class AssignMemory : public planc::impl::AssignMemoryBase<AssignMemory> {
   void runOnOperation() override {
     Builder builder(&getContext());
     for (auto graph : getOperation().getOps<plan::GraphOp>()) {
+      if (failed(checkGraph(graph)))
+        return signalPassFailure();
       std::vector<Buffer> buffers = collect(graph);
       Layout layout = assign(buffers);
       SmallVector<Attribute> table;

@@ -210,9 +210,11 @@ void Checker::collectDependencies() {
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
     for (OpResult result : node->getResults())
       for (Operation *user : result.getUsers())
-        dependencies.push_back(
-            {index, graph.indexOf[user],
-             ("edge '" + node.getNodeAttr().getEdge(result.getResultNumber()) + "'").str(), false});
+        if (auto reader = graph.indexOf.find(user); reader != graph.indexOf.end())
+          dependencies.push_back(
+              {index, reader->second,
+               ("edge '" + node.getNodeAttr().getEdge(result.getResultNumber()) + "'").str(),
+               false});
     for (auto [operand, access] : node.getAccesses()) {
       bool writes = access == plan::Access::Write || access == plan::Access::Update;
       (writes ? writers : readers)[node->getOperand(operand)].push_back(index);
@@ -234,8 +236,8 @@ void Checker::checkFused() {
         continue;
       llvm::SmallSetVector<Operation *, 4> users(result.user_begin(), result.user_end());
       for (Operation *user : users) {
-        size_t reader = graph.indexOf[user];
-        if (graph.groupOf[reader] == graph.groupOf[index])
+        size_t reader = graph.indexOf.lookup(user);
+        if (!graph.indexOf.contains(user) || graph.groupOf[reader] == graph.groupOf[index])
           continue;
         InFlightDiagnostic diag = nodeError(reader);
         diag << "reads edge '" << node.getNodeAttr().getEdge(result.getResultNumber())

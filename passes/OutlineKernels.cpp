@@ -76,12 +76,18 @@ public:
   }
 
   unsigned numKernels = 0, numLaunches = 0;
+  bool ok = true;
 
 private:
   void launch(plan::GraphOp graph, plan::GroupOp group) {
     SmallVector<Attribute> nodes;
     bool idle = true;
     for (auto node : group.getBody().getOps<PlanNode>()) {
+      if (!node.getNodeAttr()) {
+        mlir::emitError(node->getLoc()) << plan::describe(node) << ": has no place in a plan";
+        ok = false;
+        return;
+      }
       nodes.push_back(node.getNodeAttr());
       idle &= isIdle(node, graph.getRows());
     }
@@ -151,6 +157,8 @@ class OutlineKernels : public planc::impl::OutlineKernelsBase<OutlineKernels> {
       outliner.run(graph);
     numKernels += outliner.numKernels;
     numLaunches += outliner.numLaunches;
+    if (!outliner.ok)
+      signalPassFailure();
   }
 };
 } // namespace

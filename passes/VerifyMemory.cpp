@@ -85,7 +85,11 @@ private:
 
   void checkPlace(Operation *op, Value result, plan::BufferAttr buffer, int64_t bytes,
                   int64_t unshared) {
-    auto type = cast<RankedTensorType>(result.getType());
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || !type.hasStaticShape()) {
+      error(op) << "edge '" << buffer.getEdge() << "' has no size";
+      return;
+    }
     int64_t size = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     if (buffer.getBytes() != size)
       error(op) << "edge '" << buffer.getEdge() << "' has " << size << " bytes, its buffer "

@@ -86,10 +86,10 @@ public:
       std::string expected;
       for (StringRef value : choice.values)
         expected += (expected.empty() ? "" : " or ") + value.str();
-      bool scalar = found->items.empty() || found->items.size() > 4;
+      std::string text = found->dump();
       problems.error(*found, "'" + Twine(choice.key) + "' is " +
-                                 (scalar ? found->describe() : found->dump().substr(0, 60)) +
-                                 ", expected " + expected);
+                                 (text.size() <= 40 ? text : found->describe()) + ", expected " +
+                                 expected);
     }
   }
 

@@ -155,5 +155,7 @@ void ObjectReader::error(StringRef key, const Twine &message) {
 void ObjectReader::finish() {
   for (auto [key, member] : llvm::zip(value.keys, value.items))
     if (!llvm::is_contained(known, StringRef(key)))
-      problems.error(*member, who + "unknown key " + inQuotes(key) + ", " + suggestion(key, known));
+      problems.error(*member, problems.full() ? ""
+                                              : who + "unknown key " + inQuotes(key) + ", " +
+                                                    suggestion(key, known));
 }

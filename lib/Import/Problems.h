@@ -49,6 +49,8 @@ public:
   }
 
   bool any() const { return count != 0; }
+  /// True when further errors are only counted; their messages need not be made.
+  bool full() const { return count >= kShown; }
   /// Says how many errors were held back, if any.
   void finish();
 

@@ -8,6 +8,7 @@
 
 #include "lib/Import/Plan.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -490,6 +491,7 @@ private:
       return;
     auto [known, isNew] = edgeIndex.try_emplace(*id, plan.edges.size());
     if (isNew) {
+      edgeRows[{known->second, *to}] = &json;
       plan.edges.push_back({&json, *id, *from, *format, rows, dim, *fused, {{*to, &json}}});
       return;
     }
@@ -506,10 +508,9 @@ private:
                          ", but another row of this edge says " +
                          entry.json->find(differs)->describe(),
                      *entry.json, "here");
-    for (auto [reader, row] : entry.readers)
-      if (reader == *to)
-        problems.error(json, Twine(who) + "the row to node " + Twine(*to) + " occurs twice", *row,
-                       "first here");
+    if (auto [first, fresh] = edgeRows.try_emplace({known->second, *to}, &json); !fresh)
+      problems.error(json, Twine(who) + "the row to node " + Twine(*to) + " occurs twice",
+                     *first->second, "first here");
     entry.readers.emplace_back(*to, &json);
   }
 
@@ -554,6 +555,7 @@ private:
   llvm::StringSet<> blockIds;
   llvm::StringMap<const JsonValue *> nodeIds;
   llvm::StringMap<size_t> edgeIndex;
+  llvm::DenseMap<std::pair<size_t, int64_t>, const JsonValue *> edgeRows; // by edge and reader
 };
 } // namespace
 

@@ -62,6 +62,18 @@ def move(plan, group, place):
     regroup(plan, parts)
 
 
+def exchange(plan, a, b):
+    """Gives two nodes each other's order; who reads whom and the groups stay as they were."""
+    new = {a: b, b: a}
+    plan["nodes"][a], plan["nodes"][b] = plan["nodes"][b], plan["nodes"][a]
+    for i in (a, b):
+        plan["nodes"][i]["order"] = i
+    for e in plan["edges"]:
+        e["from"], e["to"] = new.get(e["from"], e["from"]), new.get(e["to"], e["to"])
+    for g in plan["groups"]:
+        g["nodes"] = [new.get(o, o) for o in g["nodes"]]
+
+
 def unfuse(plan, ident):
     for e in edges(plan, ident):
         e["fused"] = False
@@ -85,7 +97,7 @@ def run(case, tool, texts, folder):
     plan, config = json.loads(texts[0]), json.loads(texts[1])
     names = {"plan": plan, "config": config, "n": plan["nodes"], "e": plan["edges"], "g": plan["groups"],
              "l": plan["layers"], "t": config["text_config"], "node": node, "edges": edges, "regroup": regroup,
-             "merge": merge, "move": move, "unfuse": unfuse, "json": json}
+             "merge": merge, "move": move, "exchange": exchange, "unfuse": unfuse, "json": json}
     out = [None, None]
     for _, kind, body in case:
         if kind in ("plan", "config"):
