@@ -1,6 +1,7 @@
 //===- Memory.cpp - global and shared memory, copies, barriers -------------===//
 
 #include "lib/Schedule/KernelBuilder.h"
+#include "lib/Schedule/Arrival.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -183,20 +184,5 @@ void KernelBuilder::fence() {
 }
 
 Value KernelBuilder::lastCtaArrives(Value counterIndex, unsigned expected) {
-  Value isLast = staticShared(4);
-  // Each thread's own stores are ordered before the barrier, thread 0's arrival after it.
-  fence();
-  barrier();
-  ifThen(eq(threadId(), 0), [&] {
-    Value counter = at(countersPointer, counterIndex, 4);
-    Value before = LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::add, counter, i32(1),
-                                             LLVM::AtomicOrdering::monotonic, "device");
-    Value last = eq(before, expected - 1);
-    // Nobody else touches it any more: all have arrived.
-    ifThen(last, [&] { storeI32(counter, i32(0)); });
-    storeI32(isLast, select(last, i32(1), i32(0)));
-    fence();
-  });
-  barrier();
-  return ne(loadI32(isLast), 0);
+  return planc::lastCtaArrives(*this, counterIndex, i32(expected));
 }

@@ -1,6 +1,6 @@
 """Prints plan.kernels: single ops of the plan, its declared groups, and groupings that nobody declared.
 
-usage: gen.py KERNEL... [--dims tiny|35b] [--rows N,...] [--max-blocks N]      gen.py --list
+usage: gen.py KERNEL... [--dims tiny|35b] [--set DIM=N]... [--rows N,...] [--max-blocks N]      gen.py --list
 
 Written from the plan's table of groups, so that kernels can be tested at any row count without a plan of that size.
 """
@@ -396,6 +396,30 @@ def attention_gate(k):
 
 
 @kernel("cuda_core")
+def gates_recurrence(k):
+    k.store(k.recurrence(k.edge(k.channels, "f32"), *k.gates(k.edge(2 * k.lin_v_heads, "f32"))))
+
+
+@kernel("cuda_core")
+def l2_recurrence(k):
+    qkv = k.l2(k.edge(k.channels, "f32"))
+    k.store(qkv, k.recurrence(qkv, k.edge(k.lin_v_heads, "f32"), k.edge(k.lin_v_heads, "f32")))
+
+
+@kernel("cuda_core")
+def gates_l2_recurrence_gated_norm(k):
+    qkv, gates = k.l2(k.edge(k.channels, "f32")), k.gates(k.edge(2 * k.lin_v_heads, "f32"))
+    k.store(*gates, k.gated_norm(k.recurrence(qkv, *gates), k.edge(k.channels + k.values)))
+
+
+@kernel("cuda_core")
+def kv_write_attention(k):
+    key, value = k.edge(k.kv_columns), k.edge(k.kv_columns)
+    k.kv_write(key, value)
+    k.store(k.attention(k.edge(k.q_columns), key, value))
+
+
+@kernel("cuda_core")
 def gate_up_silu(k):
     sgu = k.linear(k.edge(k.hidden), 2 * k.shared_inter, "shared_gate_up")
     k.store(sgu, k.silu_mul(sgu))
@@ -424,17 +448,19 @@ def main():
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--dims", default="tiny", choices=DIMS)
+    parser.add_argument("--set", action="append", default=[], metavar="DIM=N")
     parser.add_argument("--rows", default="1", help="a list: one kernel for each")
     parser.add_argument("--max-blocks", type=int, default=8)
     args = parser.parse_args()
     if args.list:
         return print("\n".join(KERNELS))
+    dims = dict(DIMS[args.dims], **{name: int(size) for name, size in (item.split("=") for item in args.set)})
     for name in args.kernels:
         if name not in KERNELS:
             parser.error(f"no kernel {name!r}; --list names all")
         build, compute, numerics = KERNELS[name]
         for rows in map(int, args.rows.split(",")):
-            made = Kernel(f"{name}_r{rows}", DIMS[args.dims], rows, args.max_blocks, compute, numerics)
+            made = Kernel(f"{name}_r{rows}", dims, rows, args.max_blocks, compute, numerics)
             build(made)
             sys.stdout.write(made.text())
 

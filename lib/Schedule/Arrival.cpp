@@ -1,0 +1,28 @@
+//===- Arrival.cpp - the last CTA of a number that is data ----------------===//
+
+#include "lib/Schedule/Arrival.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace planc;
+
+Value planc::lastCtaArrives(KernelBuilder &b, Value counterIndex, Value expected) {
+  Value isLast = b.staticShared(4);
+  // Each thread's own stores are ordered before the barrier, thread 0's arrival after it.
+  b.fence();
+  b.barrier();
+  b.ifThen(b.eq(b.threadId(), 0), [&] {
+    Value counter = b.at(b.counters(), counterIndex, 4);
+    Value before =
+        LLVM::AtomicRMWOp::create(b.raw(), b.raw().getUnknownLoc(), LLVM::AtomicBinOp::add, counter,
+                                  b.i32(1), LLVM::AtomicOrdering::monotonic, "device");
+    Value last = b.eq(before, b.sub(expected, 1));
+    // Nobody else touches it any more: all have arrived.
+    b.ifThen(last, [&] { b.storeI32(counter, b.i32(0)); });
+    b.storeI32(isLast, b.select(last, b.i32(1), b.i32(0)));
+    b.fence();
+  });
+  b.barrier();
+  return b.ne(b.loadI32(isLast), 0);
+}
