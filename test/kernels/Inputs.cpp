@@ -148,17 +148,20 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       for (int64_t r = 0; r < rows; ++r)
         lengths.push_back(r == 1   ? 0
                           : r == 2 ? most
+                          : r == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
+                          : r == 4 ? std::min<int64_t>(most, 129)
+                          : r == 5 ? 1
                                    : random() % (most / kvBlock) * kvBlock + 1 +
-                                         random() % (kvBlock - 1));
+                                         random() % std::max<int64_t>(kvBlock - 1, 1));
       return pack<int32_t>(lengths);
     }
   }
   if (isa<plan::Conv1dUpdateOp, plan::GdnRecurrenceOp>(user) && type.getRank() == 1) {
-    // Reads slot 2r, writes slot 2r + 1; one row is padding, one starts a sequence.
+    // Reads slot 2r, writes it or slot 2r + 1; one row is padding, one starts a sequence.
     bool writes = user->getOperand(use.getOperandNumber() - 1).getType() == type;
     std::vector<int64_t> slots;
     for (int64_t r = 0; r < rows; ++r)
-      slots.push_back(2 * r + writes);
+      slots.push_back(2 * r + (writes && (r + seed) % 2));
     if (rows > 1)
       slots[rows - 1] = -1;
     if ((rows > 2 || seed % 5 == 0) && !writes)
