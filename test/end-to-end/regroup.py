@@ -51,15 +51,19 @@ def unfuse(plan):
             node = plan["nodes"][o]
             template = {**group, "numerics": node["numerics"], "compute": node["compute"], "rule": "alone"}
             parts.append((template, [o]))
-    readers = collections.defaultdict(list)
     for edge in plan["edges"]:
         edge["fused"] = False
-        readers[edge["to"]].append(edge)
-    for o, edges in readers.items():
-        node = plan["nodes"][o]
-        if node["op"].endswith("norm") and node["precision"]["activation"] == "f32" and edges[0]["format"] == "bf16":
-            node["precision"]["activation"] = "bf16"
     rebuild(plan, parts)
+    read_as_stored(plan)
+
+
+def read_as_stored(plan):
+    """A norm outside its input's group reads what is stored."""
+    for edge in plan["edges"]:
+        writer, reader = plan["nodes"][edge["from"]], plan["nodes"][edge["to"]]
+        if reader["op"] == "rms_norm" and edge["format"] == "bf16":
+            if len(plan["groups"][reader["group"]]["nodes"]) == 1 or writer["group"] != reader["group"]:
+                reader["precision"]["activation"] = "bf16"
 
 
 def merge(plan, names):
@@ -116,6 +120,7 @@ def split(plan, names):
         if (edge["from"], edge["id"]) in stored:
             edge["fused"] = False
     rebuild(plan, parts)
+    read_as_stored(plan)
 
 
 def fuse(plan):
