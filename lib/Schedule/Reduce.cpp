@@ -79,7 +79,7 @@ static Value sumAcrossWarps(KernelBuilder &b, int64_t length, RowLayout layout, 
   assert(layout.vectorBits <= 6 && lanesPerSum <= 32 && "a warp holds whole virtual warps");
   unsigned sumsPerChunk = layout.threads() / lanesPerSum;
   for (auto [chunk, sum] : llvm::enumerate(sums))
-    b.ifThen(b.eq(b.rem(thread, lanesPerSum), 0), [&] {
+    b.ifThen(b.bitAnd(b.eq(b.rem(thread, lanesPerSum), 0), b.lt(thread, layout.threads())), [&] {
       Value index = b.add(b.div(thread, lanesPerSum), int64_t(chunk) * sumsPerChunk);
       b.storeF32(b.at(shared, index, 4), plan::Format::F32, {sum});
     });

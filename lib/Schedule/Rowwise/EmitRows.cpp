@@ -81,7 +81,7 @@ static void emitNorm(KernelBuilder &b, Evaluator &evaluator, Operation *norm, un
                      Value row, unsigned threads) {
   int64_t length = normLength(norm), heads = headsOf(norm);
   Value shared = b.staticShared(heads * 4);
-  bool byCta = length > 32 * vector * 2;
+  bool byCta = vector > 1 && length > 64 * vector;
   RowLayout layout = RowLayout::make(length, vector, byCta ? threads : 32);
   Value thread = byCta ? b.threadId() : b.laneId();
   auto stretch = [&](Value head) {

@@ -17,6 +17,9 @@ static int64_t columnsOf(Value edge) { return *plan::knownDim(edge.getType(), 1)
 /// Norms longer than this do not fit the registers of a CTA.
 static constexpr int64_t kMaxNormLength = 16384;
 
+/// Static shared memory ends at 48 KiB; the partial sums of norms need some of it.
+static constexpr uint64_t kMaxShared = 40 * 1024;
+
 namespace {
 /// How a column of an operand relates to the column of the sink that it is pulled for.
 struct Way {
@@ -62,9 +65,9 @@ public:
   }
 
 private:
-  void refuse(Operation *op, StringRef reason) {
+  void refuse(Operation *op, std::string reason) {
     if (!cone.refusal)
-      cone.refusal = Refusal{reason.str(), op};
+      cone.refusal = Refusal{std::move(reason), op};
   }
 
   void visitNorm(Operation *op, int64_t length, Way way) {
@@ -73,8 +76,9 @@ private:
     cone.length = length;
     if (!way.sameRow)
       refuse(op, "its rows are read as other rows by a later member");
-    if (length > kMaxNormLength)
-      refuse(op, "a norm over more than 16384 elements");
+    if (length % 32 || length > kMaxNormLength)
+      refuse(op, "a norm over " + std::to_string(length) +
+                     " elements, expected a multiple of 32 up to 16384");
   }
 
   Way through(Operation *op, unsigned operand, Way way) {
@@ -112,11 +116,8 @@ static Cone coneOf(const Sink &sink) {
   walk.visit(sink.value, {});
   for (int64_t headDim : walk.ropeHeads)
     cone.mixed |= cone.length % headDim != 0;
-  // A lane with one channel reads its window beside its neighbour's: whole sectors an access. With
-  // f32 edges the same holds for four elements a lane.
-  if (!cone.convs.empty())
-    cone.vector = 1;
-  else if (cone.wide)
+  // Four f32 elements a lane are one access, the neighbour's beside it: whole sectors.
+  if (cone.wide)
     cone.vector = std::min(cone.vector, 4u);
   return cone;
 }
@@ -183,6 +184,23 @@ static Task &taskFor(SmallVector<Task> &tasks, Task shape) {
   return tasks.emplace_back(shape);
 }
 
+/// Settles the chunks of a task whose sinks are all there.
+static std::optional<Refusal> finish(Task &task) {
+  // A lane with one channel reads its window beside its neighbour's: whole sectors an access. Long
+  // stretches go over several warps, between which pairs of elements do not mix.
+  bool isLong = llvm::any_of(task.norms, [](Operation *norm) { return normLength(norm) > 256; });
+  if (task.kind != TaskKind::Rows && !task.convs.empty())
+    task.vector = std::min(task.vector, isLong ? 2u : 1u);
+  if (task.vector == 1 && isLong)
+    return Refusal{"a norm over more than 256 elements beside an odd number of columns",
+                   task.norms.front()};
+  if (uint64_t bytes = sharedBytes(task); bytes > kMaxShared)
+    return Refusal{"the values of a row need " + std::to_string(bytes) +
+                       " bytes of shared memory, more than " + std::to_string(kMaxShared),
+                   task.convs.empty() ? nullptr : task.convs.front()};
+  return std::nullopt;
+}
+
 Tasks rowwise::divide(plan::KernelOp kernel) {
   Tasks result;
   if ((result.refusal = refuseMembers(kernel)))
@@ -232,10 +250,8 @@ Tasks rowwise::divide(plan::KernelOp kernel) {
     }
     addTo(taskFor(result.tasks, shape), sink, cones[i]);
   }
-  for (const Task &task : result.tasks)
-    if (sharedBytes(task) > 40 * 1024)
-      result.refusal = Refusal{"the values of a row need " + std::to_string(sharedBytes(task)) +
-                                   " bytes of shared memory, more than 40960",
-                               task.convs.empty() ? nullptr : task.convs.front()};
+  for (Task &task : result.tasks)
+    if (auto refusal = finish(task))
+      result.refusal = refusal;
   return result;
 }
