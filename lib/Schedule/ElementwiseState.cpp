@@ -6,6 +6,8 @@
 
 #include "lib/Schedule/Elementwise.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -28,6 +30,16 @@ static Value windowAt(KernelBuilder &b, plan::Conv1dUpdateOp op, Value slot, Val
   return b.at(b.pointer(op.getWindow()), index, kTaps * 4);
 }
 
+/// A window as one access: of a plain load LLVM would leave out the oldest entry and make two of
+/// the rest.
+static Values loadWindow(KernelBuilder &b, Value address) {
+  SmallVector<Type> types(kTaps, b.raw().getF32Type());
+  auto load =
+      NVVM::InlinePtxOp::create(b.raw(), b.raw().getUnknownLoc(), types, ValueRange{address},
+                                ValueRange(), "ld.global.v4.b32 {$0, $1, $2, $3}, [$4];", Value());
+  return Values(load.getResults());
+}
+
 static Value slotOf(KernelBuilder &b, Value slots, Value row) {
   return b.loadI32(b.at(b.pointer(slots), row, Format::I32));
 }
@@ -40,7 +52,8 @@ Values Evaluator::window(plan::Conv1dUpdateOp op, Chunk chunk) {
   Values inputs = operand(op, 0, chunk), result;
   for (unsigned i = 0; i < chunk.count; ++i) {
     Value before = windowAt(b, op, slot, b.add(chunk.column, i));
-    Values old = b.loadF32If(filled, before, Format::F32, kTaps);
+    Values old = b.ifValues(
+        filled, [&] { return loadWindow(b, before); }, [&] { return Values(kTaps, b.f32(0.0f)); });
     result.append(old.begin() + 1, old.end());
     result.push_back(inputs[i]);
   }

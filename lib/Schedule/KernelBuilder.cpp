@@ -57,30 +57,40 @@ static bool hasScales(Type type) {
   return weight && weight.getFormat() == plan::Format::FP8Block128x128;
 }
 
+/// Bytes of an edge or step input; 0 for what is large and whole.
+static int64_t sizeOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8 : 0;
+}
+
+/// Buffers are aligned to more, but what is said here lets LLVM widen a load up to it: three
+/// positions become four, past the buffer's end.
+static int64_t alignmentOf(int64_t bytes) { return bytes % 16 ? bytes & -bytes : 16; }
+
 void KernelBuilder::addParameters(SmallVectorImpl<Type> &types,
                                   SmallVectorImpl<DictionaryAttr> &attrs,
                                   const LaunchShape &shape) {
-  NamedAttribute align = b.getNamedAttr("llvm.align", b.getI32IntegerAttr(16));
-  DictionaryAttr written = b.getDictionaryAttr({align});
-  DictionaryAttr readOnly =
-      b.getDictionaryAttr({align, b.getNamedAttr("llvm.noalias", b.getUnitAttr()),
-                           b.getNamedAttr("llvm.readonly", b.getUnitAttr())});
-  auto parameter = [&](DictionaryAttr attributes) {
+  auto parameter = [&](bool readOnly, int64_t bytes) {
+    SmallVector<NamedAttribute> attributes = {
+        b.getNamedAttr("llvm.align", b.getI32IntegerAttr(alignmentOf(bytes)))};
+    if (readOnly)
+      for (StringRef name : {"llvm.noalias", "llvm.readonly"})
+        attributes.push_back(b.getNamedAttr(name, b.getUnitAttr()));
     types.push_back(pointerType(1));
-    attrs.push_back(attributes);
+    attrs.push_back(b.getDictionaryAttr(attributes));
   };
   Block &body = kernel.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
-    parameter(isReadOnly(argument) ? readOnly : written);
+    parameter(isReadOnly(argument), sizeOf(argument.getType()));
     if (hasScales(argument.getType()))
-      parameter(readOnly);
+      parameter(/*readOnly=*/true, /*bytes=*/0);
   }
-  for (unsigned i = 0; i < body.getTerminator()->getNumOperands(); ++i)
-    parameter(written);
+  for (Value yielded : body.getTerminator()->getOperands())
+    parameter(/*readOnly=*/false, sizeOf(yielded.getType()));
   if (shape.scratchBytes)
-    parameter(written);
+    parameter(/*readOnly=*/false, /*bytes=*/0);
   if (shape.counters)
-    parameter(written);
+    parameter(/*readOnly=*/false, /*bytes=*/0);
 }
 
 void KernelBuilder::begin(const LaunchShape &shape) {

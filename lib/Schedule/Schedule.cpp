@@ -126,6 +126,36 @@ SmallVector<SmallVector<Operation *>> planc::nearestGrouping(plan::KernelOp kern
   return parts;
 }
 
+/// A member by its name in the plan, where the location has one.
+static std::string nameOf(Operation *member) {
+  if (auto name = dyn_cast<NameLoc>(member->getLoc()))
+    return name.getName().str();
+  return cast<plan::PlanNode>(member).getPlanWord();
+}
+
+/// The way out, if there is one: how the members could be grouped.
+static void suggestGrouping(InFlightDiagnostic &error, plan::KernelOp kernel) {
+  auto parts = nearestGrouping(kernel);
+  for (ArrayRef<Operation *> part : parts)
+    if (!isTaken(kernel, part)) {
+      error.attachNote(part.front()->getLoc())
+          << "no grouping would compile: '" << nameOf(part.front()) << "' is not taken alone";
+      return;
+    }
+  Diagnostic &note = error.attachNote(kernel.getLoc());
+  note << (parts.size() > 1 ? "the nearest grouping that would compile: "
+                            : "the group would compile as another unit: ");
+  llvm::interleave(
+      parts,
+      [&](ArrayRef<Operation *> part) {
+        note << '[';
+        llvm::interleave(
+            part, [&](Operation *member) { note << nameOf(member); }, [&] { note << ", "; });
+        note << ']';
+      },
+      [&] { note << ' '; });
+}
+
 FailureOr<EmittedKernel> planc::emitKernel(plan::KernelOp kernel, const ScheduleContext &context) {
   DialectRegistry registry;
   registerScheduleDialects(registry);
@@ -139,6 +169,7 @@ FailureOr<EmittedKernel> planc::emitKernel(plan::KernelOp kernel, const Schedule
       error.attachNote(refusal.node ? refusal.node->getLoc() : kernel.getLoc())
           << name << ": " << (refusal.node ? plan::describe(refusal.node) + ": " : "")
           << refusal.reason;
+    suggestGrouping(error, kernel);
     return failure();
   }
   KernelBuilder builder(kernel, context);

@@ -61,7 +61,9 @@ public:
         refuse(op, "its rows are read as other rows by a later member");
     }
     for (unsigned i = 0; i < cast<plan::PlanNode>(op).getNumEdges(); ++i)
-      visit(op->getOperand(i), through(op, i, way));
+      // A rope is two: queries come from queries, keys from keys.
+      if (!isa<plan::RopeOp>(op) || i == cast<OpResult>(value).getResultNumber())
+        visit(op->getOperand(i), through(op, i, way));
   }
 
 private:

@@ -3,6 +3,7 @@
 // A unit that the schedule does not use.
 // CHECK: error: no schedule takes this kernel
 // CHECK: note: rowwise: declared for tensor cores, which this schedule does not use
+// CHECK: note: the group would compile as another unit: [residual_add]
 plan.kernel @unit rows 1 compute "tensor_core:mma.sync.m16n8k16.bf16" numerics "reference" {
 ^bb0(%x: tensor<1x64xbf16>, %u: tensor<1x64xbf16>):
   %y = plan.residual_add %x, %u precision<act = bf16, out = [bf16]> steps<compute f32>
@@ -26,6 +27,7 @@ plan.kernel @length rows 1 compute "memory" numerics "reference" {
 
 // CHECK: error: no schedule takes this kernel
 // CHECK: note: rowwise: 'plan.conv1d_update': a window of other than 4 taps
+// CHECK: note: no grouping would compile: 'conv1d_update' is not taken alone
 plan.kernel @taps rows 1 compute "memory" numerics "reference" {
 ^bb0(%x: tensor<1x64xbf16>, %in: tensor<1xi32>, %out: tensor<1xi32>, %w: !plan.weight<64 x 3, bf16>,
      %s: !plan.state<slots, 64 x 3, f32>):
@@ -40,6 +42,7 @@ plan.kernel @taps rows 1 compute "memory" numerics "reference" {
 // The expert rows of a token would have to be normed before they are added.
 // CHECK: error: no schedule takes this kernel
 // CHECK: note: rowwise: 'plan.rms_norm': its rows are read as other rows by a later member
+// CHECK: note: the nearest grouping that would compile: [rms_norm] [blend]
 plan.kernel @rows rows 1 compute "memory" numerics "reference" {
 ^bb0(%e: tensor<2x64xbf16>, %t: tensor<1x2xf32>, %s: tensor<1x64xbf16>, %g: tensor<1x1xf32>,
      %w: !plan.weight<64, bf16>):
