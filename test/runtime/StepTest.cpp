@@ -8,6 +8,7 @@
 #include "test/unit/Check.h"
 
 #include <functional>
+#include <thread>
 
 using sample::Handles;
 using sample::Oracle;
@@ -227,4 +228,40 @@ TEST(visitor_that_ends_the_step_commits_nothing) {
     REQUIRE(handles.run({0}, {i}) == PLANRT_OK);
     CHECK(handles.logits(0) == oracle.step(i));
   }
+}
+
+TEST(threads_share_bundle_and_device) {
+  if (std::string_view(sample::deviceName()) == "cuda")
+    return; // the fake driver is for one thread
+  Handles shared;
+  REQUIRE(shared.open());
+  std::vector<std::string> problems(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < problems.size(); ++t)
+    threads.emplace_back([&, t] {
+      planrt_weights *weights = nullptr;
+      planrt_session *session = nullptr;
+      planrt_step *step = nullptr;
+      Oracle oracle;
+      if (planrt_weights_open(shared.bundle, shared.device, sample::checkpoint().c_str(), &weights,
+                              nullptr) ||
+          planrt_session_open(weights, nullptr, &session, nullptr) ||
+          planrt_step_open(session, nullptr, nullptr, &step, nullptr))
+        problems[t] = "cannot open";
+      for (int i = 0; problems[t].empty() && i < 20; ++i) {
+        uint32_t sequence = 0;
+        int32_t token = int32_t(i * 3 + int(t) * 7) % 64, next = -1;
+        if (planrt_step_run(step, 1, &sequence, &token, &next, nullptr))
+          problems[t] = "cannot run";
+        else if (next != Oracle::argmax(oracle.step(token)))
+          problems[t] = "wrong token";
+      }
+      planrt_step_free(step);
+      planrt_session_free(session);
+      planrt_weights_free(weights);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &problem : problems)
+    CHECK_EQ(problem, "");
 }
