@@ -94,9 +94,9 @@ static void appendKernels(std::string &out, const Manifest &manifest) {
 std::string bundle::inspectText(const Bundle &bundle) {
   const Manifest &manifest = bundle.manifest();
   const Provenance &made = manifest.provenance;
-  std::string out = fmt::format("bundle format {}, made by planc {}, LLVM {}, {}\n",
-                                manifest.format_version, made.planc, made.llvm,
-                                made.ptxas ? "ptxas " + *made.ptxas : "without ptxas: PTX only");
+  std::string out =
+      fmt::format("bundle format {}, made by planc {}, {}, {}\n", manifest.format_version,
+                  made.planc, made.llvm, made.ptxas.value_or("without ptxas: PTX only"));
   out += "targets:";
   for (const Target &target : manifest.targets)
     out += fmt::format(" {} ({})", target.name, target.product);

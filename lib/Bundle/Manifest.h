@@ -35,9 +35,9 @@ using Dim3 = std::array<uint32_t, 3>;
 
 /// Who made the bundle from what; no path and no file name.
 struct Provenance {
-  std::string planc; // versions
-  std::string llvm;
-  std::optional<std::string> ptxas; // none: no toolkit, PTX only
+  std::string planc;                // "0.1.0"
+  std::string llvm;                 // "LLVM 22.1.8"
+  std::optional<std::string> ptxas; // "ptxas V13.0.88"; none: no toolkit, PTX only
   std::string config_digest;        // "xxh3:..." of the config's text
 };
 

@@ -246,6 +246,7 @@ Status DeviceRun::run() {
   for (size_t step = 0; step < options.steps(); ++step)
     if (Status status = runStep(step); !status.ok())
       return status;
+  results.memory["pss"] = proportionalBytes();
   if (comparison) {
     results.compare = comparison->summary();
     results.passed = comparison->passed();

@@ -322,6 +322,7 @@ Status ReferenceRun::run() {
     step.argmax.resize(step.tokens.size());
     results.steps.push_back(std::move(step));
   }
+  results.memory["pss"] = proportionalBytes();
   for (const std::string &edge : options.dump)
     if (!results.dumps.count(edge))
       return inputError("program \"{}\" has no edge \"{:.200}\"", program.name, edge);

@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Tools/plan-run/Results.h"
 
-#include <cstring>
+#include <cstdlib>
+#include <fstream>
 
 using namespace planc;
 using namespace planrun;
@@ -62,4 +63,13 @@ void planrun::appendDump(Dump &dump, bundle::Dtype dtype, ByteView bytes) {
     const std::byte word[] = {std::byte(0), std::byte(0), bytes[i], bytes[i + 1]};
     dump.data.insert(dump.data.end(), std::begin(word), std::end(word));
   }
+}
+
+uint64_t planrun::proportionalBytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string line;
+  while (std::getline(rollup, line))
+    if (line.starts_with("Pss:"))
+      return std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
+  return 0;
 }

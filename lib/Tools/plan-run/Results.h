@@ -49,6 +49,11 @@ planc::Result<const planc::bundle::Program *> chooseProgram(const planc::bundle:
 /// Appends a stored edge's bytes as the .npy file wants them: bf16 is widened to float.
 void appendDump(Dump &dump, planc::bundle::Dtype dtype, planc::ByteView bytes);
 
+/// Memory of this process, shared pages counted by their share: a page that is mapped many times
+/// counts once.
+uint64_t proportionalBytes();
+
+/// Both take `memory["pss"]` while everything is still there.
 planc::Status runOnDevice(const planc::bundle::Bundle &bundle,
                           const planc::bundle::Program &program, const Options &options,
                           Results &results);

@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 using namespace planc;
 using namespace planrun;
@@ -37,16 +35,6 @@ static int exitCode(ErrorKind kind) {
 static int fail(const Error &error) {
   print(stderr, (error.where.empty() ? "plan-run: " : "") + error.text() + "\n");
   return exitCode(error.kind);
-}
-
-/// Memory of this process, shared pages counted by their share; aliases of one page count once.
-static uint64_t proportionalBytes() {
-  std::ifstream rollup("/proc/self/smaps_rollup");
-  std::string line;
-  while (std::getline(rollup, line))
-    if (line.starts_with("Pss:"))
-      return std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
-  return 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,7 +143,6 @@ static int run(const Options &options) {
                       : runOnDevice(*bundle, **program, options, results);
   if (!status.ok())
     return fail(status.error());
-  results.memory["pss"] = proportionalBytes();
 
   std::string image = results.device["image"].is_string()
                           ? fmt::format(" ({})", results.device["image"].get<std::string>())

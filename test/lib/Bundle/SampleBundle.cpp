@@ -57,7 +57,7 @@ static Weight weight(std::string name, std::string format, Shape shape, uint64_t
 Manifest sample::manifest(const std::string &ptx, uint32_t rows) {
   int64_t n = rows;
   Manifest m;
-  m.provenance = {"0.1.0", "22.1.8", std::nullopt, "xxh3:0"};
+  m.provenance = {"0.1.0", "LLVM 22.1.8", std::nullopt, "xxh3:0"};
   m.model = {64, 64, 16, {{"hidden", 64}, {"vocab", 64}}};
   m.targets = {{"sm_80", 80, "a100"}};
 
