@@ -180,9 +180,9 @@ private:
                                                      : Format::BF16;
     auto type = plan::WeightType::get(builder.getContext(), dims(spec.shape), format);
     std::string name = node.id + "." + spec.name;
-    auto op = symbol<plan::WeightOp>(node, name, type, partsOf(spec, node, format),
-                                     node.where == plan::Where::Host ? builder.getUnitAttr()
-                                                                     : mlir::UnitAttr());
+    symbol<plan::WeightOp>(node, name, type, partsOf(spec, node, format),
+                           node.where == plan::Where::Host ? builder.getUnitAttr()
+                                                           : mlir::UnitAttr());
     return atHead<plan::WeightRefOp>("weight " + name, type,
                                      mlir::FlatSymbolRefAttr::get(builder.getContext(), name));
   }

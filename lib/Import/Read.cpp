@@ -66,7 +66,7 @@ static std::optional<Format> findFormat(StringRef spelling, llvm::ArrayRef<Forma
   return format && llvm::is_contained(allowed, *format) ? format : std::nullopt;
 }
 
-static std::string suggestFormat(StringRef word, llvm::ArrayRef<Format> allowed) {
+static std::string expectFormat(llvm::ArrayRef<Format> allowed) {
   return "expected " +
          alternatives(llvm::map_to_vector(allowed, [](Format f) { return plan::planSpelling(f); }));
 }
@@ -275,8 +275,7 @@ private:
       return Format::None;
     std::optional<Format> format = findFormat(*text, allowed);
     if (!format)
-      reader.error(key,
-                   "'" + key + "' is " + inQuotes(*text) + ", " + suggestFormat(*text, allowed));
+      reader.error(key, "'" + key + "' is " + inQuotes(*text) + ", " + expectFormat(allowed));
     return format;
   }
 
@@ -292,8 +291,8 @@ private:
     for (StringRef word : splitList(StringRef(out ? *out : ""))) {
       std::optional<Format> format = findFormat(word, kEdgeFormats);
       if (!format) {
-        precision.error("output", "output format is " + inQuotes(word) + ", " +
-                                      suggestFormat(word, kEdgeFormats));
+        precision.error("output",
+                        "output format is " + inQuotes(word) + ", " + expectFormat(kEdgeFormats));
         outputsKnown = false;
       }
       entry.out.push_back(format.value_or(Format::None));
@@ -356,7 +355,7 @@ private:
       std::optional<Format> format = findFormat(text, allowed);
       if (!format) {
         problems.error(json, who + "step " + inQuotes(json.text) + " has format " + inQuotes(text) +
-                                 ", " + suggestFormat(text, allowed));
+                                 ", " + expectFormat(allowed));
         return std::nullopt;
       }
       formats[i] = *format;
@@ -442,7 +441,7 @@ private:
   }
 
   /// A dim expression over the plan's names, or null after an error.
-  plan::DimAttr readDim(ObjectReader &edge, StringRef key, const std::string &who) {
+  plan::DimAttr readDim(ObjectReader &edge, StringRef key) {
     std::optional<std::string> text = edge.string(key);
     if (!text)
       return {};
@@ -474,9 +473,9 @@ private:
     std::optional<Format> format =
         formatText ? findFormat(*formatText, kEdgeFormats) : std::nullopt;
     if (formatText && !format)
-      edge.error("format", "'format' is " + inQuotes(*formatText) + ", " +
-                               suggestFormat(*formatText, kEdgeFormats));
-    plan::DimAttr rows = readDim(edge, "rows", who), dim = readDim(edge, "dim", who);
+      edge.error("format",
+                 "'format' is " + inQuotes(*formatText) + ", " + expectFormat(kEdgeFormats));
+    plan::DimAttr rows = readDim(edge, "rows"), dim = readDim(edge, "dim");
     if (rows && rows.getExpr() != "n" && rows.getExpr() != "n*top_k") {
       edge.error("rows", "'rows' is " + inQuotes(rows.getExpr()) + ", expected 'n' or 'n*top_k'");
       rows = {};
