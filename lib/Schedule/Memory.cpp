@@ -1,7 +1,7 @@
 //===- Memory.cpp - global and shared memory, copies, barriers -------------===//
 
-#include "lib/Schedule/KernelBuilder.h"
 #include "lib/Schedule/Arrival.h"
+#include "lib/Schedule/KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -24,7 +24,8 @@ MAY = {
     "lib/Compiler": ["include/planc", "lib/Support", "lib/Target", "lib/Bundle", "lib/Import", "lib/Schedule",
                      "lib/Codegen", "passes", "dialects/Plan"],
     "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "lib/Support", "lib/Target", "lib/Bundle",
-                  "lib/Import", "lib/Compiler", "lib/Reference", "lib/Codegen", "passes", "dialects/Plan"],
+                  "lib/Import", "lib/Compiler", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
+                  "dialects/Plan"],
     # The emulator shares the declarations of CUDA's own ABI with the runtime, and nothing else.
     "runtime/emulator": ["include/planemu", "runtime/CudaAbi.h"],
     "runtime": ["include/planrt", "include/planemu", "lib/Support", "lib/Bundle", "runtime/CudaAbi.h"],
