@@ -40,6 +40,15 @@ namespace planc {
 #include "passes/Passes.h.inc"
 } // namespace planc
 
+/// In a plan file the group has a place of its own.
+static Location groupLoc(plan::GraphOp graph, int64_t id) {
+  auto file = dyn_cast<FileLineColLoc>(graph.getLoc());
+  if (!file || file.getLine())
+    return graph.getLoc();
+  std::string place = file.getFilename().str() + "#/groups/" + std::to_string(id);
+  return FileLineColLoc::get(graph.getContext(), place, 0, 0);
+}
+
 namespace {
 /// That `to` runs after `from`: it reads a value or a state.
 struct Dependency {
@@ -91,17 +100,6 @@ private:
     return ("'" + graph.nodes[node].getNodeAttr().getId() + "'").str();
   }
 
-public:
-  /// In a plan file the group has a place of its own.
-  static Location groupLoc(plan::GraphOp op, int64_t id) {
-    auto file = dyn_cast<FileLineColLoc>(op.getLoc());
-    if (!file || file.getLine())
-      return op.getLoc();
-    return FileLineColLoc::get(op.getContext(),
-                               file.getFilename().str() + "#/groups/" + std::to_string(id), 0, 0);
-  }
-
-private:
   Graph &graph;
   std::vector<Dependency> dependencies;
   std::vector<bool> inRing; // by group
@@ -291,7 +289,7 @@ void Checker::checkConvex() {
     inRing[group] = true;
     InFlightDiagnostic diag = groupError(group);
     diag << "is not convex: member " << quote(end) << " needs member " << quote(start)
-         << " through node ";
+         << (path.size() > 1 ? " through nodes " : " through node ");
     for (auto [i, node] : llvm::enumerate(llvm::reverse(ArrayRef(path).take_back(4))))
       diag << (i ? ", " : "") << quote(node) << " (group " << graph.groupOf[node] << ")";
     diag << (path.size() > 4 ? ", ... outside" : " outside");
@@ -393,7 +391,7 @@ static void formGroup(Graph &graph, size_t group, OpBuilder &builder) {
     operands.append(some.begin(), some.end());
 
   plan::GroupInfoAttr info = graph.groups[group];
-  auto op = plan::GroupOp::create(builder, Checker::groupLoc(graph.op, info.getId()),
+  auto op = plan::GroupOp::create(builder, groupLoc(graph.op, info.getId()),
                                   TypeRange(ValueRange(outputs)), info, operands);
   Block &body = op.getBody().emplaceBlock();
   IRMapping arguments;
