@@ -316,7 +316,26 @@ void selectPrmt(Decoder &d) {
   d.emit(mode ? mode : each<permute, u32, u32, u32, u32>);
 }
 
-/// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c).
+/// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c). For each (a, b) the result is 0, 1,
+/// c or ~c, which is (c & keep) ^ flip; b and a then choose among the four.
+static void lookUp(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  Vu32 keep[4], flip[4];
+  for (int row = 0; row < 4; ++row) {
+    u32 zero = i.imm >> (2 * row) & 1, one = i.imm >> (2 * row + 1) & 1;
+    keep[row] = splat<u32>(zero == one ? 0 : ~0u);
+    flip[row] = splat<u32>(zero ? ~0u : 0);
+  }
+  char *const file = w.file;
+  const u32 d = i.s[0], a = i.s[1], b = i.s[2], c = i.s[3];
+  for (int n = 0; n < Chunks; ++n) {
+    Vu32 x = load<u32>(file + a, n), y = load<u32>(file + b, n), z = load<u32>(file + c, n);
+    auto byC = [&](int row) { return (z & keep[row]) ^ flip[row]; };
+    Vu32 low = (byC(1) & y) | (byC(0) & ~y), high = (byC(3) & y) | (byC(2) & ~y);
+    merge<u32>(file + d, n, mask >> (n * Chunk), (high & x) | (low & ~x));
+  }
+}
+
 void selectLop3(Decoder &d) {
   if (Type type = d.takeType(); type != Type::B32)
     d.failType(type);
@@ -324,21 +343,8 @@ void selectLop3(Decoder &d) {
   std::int64_t table;
   if (!d.isImmediate(4, table) || table < 0 || table > 255)
     d.fail("the truth table is not a constant from 0 to 255");
-  d.use(4, Type::U32);
-  d.emit(
-      [](Warp &w, const Inst &i) {
-        u32 mask = executing(w, i);
-        for (int c = 0; c < Chunks; ++c) {
-          Vu32 x = load<u32>(w.file + i.s[1], c), y = load<u32>(w.file + i.s[2], c),
-               z = load<u32>(w.file + i.s[3], c);
-          Vu32 result = {};
-          for (int row = 0; row < 8; ++row)
-            if (i.imm >> row & 1)
-              result |= (row & 4 ? x : ~x) & (row & 2 ? y : ~y) & (row & 1 ? z : ~z);
-          merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), result);
-        }
-      },
-      table);
+  d.operandUsed(4);
+  d.emit(lookUp, table);
 }
 
 } // namespace planemu::PLANEMU_ISA
