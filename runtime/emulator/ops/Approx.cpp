@@ -65,7 +65,10 @@ static Vf32 log2Exact(Vf32 x) {
   return choose((x < 0.0f) | (x != x), nan, result);
 }
 
-static Vf32 rsqrtExact(Vf32 x) { return canonical(to<f32>(1.0 / squareRoot(to<f64>(x)))); }
+static Vf32 rsqrtExact(Vf32 x) {
+  Vf32 nan = bits<Vf32>(splat<u32>(0x7fffffff));
+  return choose((x >= 0.0f), to<f32>(1.0 / squareRoot(to<f64>(x))), nan);
+}
 
 /// Sine (Shift 0) or cosine (Shift 1) as the quadrant's sine or cosine of the rest.
 template <int Shift> static Vf32 sineExact(Vf32 x) {

@@ -79,26 +79,47 @@ template <class T, bool Left> static V<T> shift(V<T> a, Vu32 amount) {
   }
 }
 
+/// The same by a constant below the width, in imm: addresses are made of these.
+template <class T, bool Left> static void shiftByConstant(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  char *const d = w.file + i.s[0];
+  const char *const a = w.file + i.s[1];
+  const int by = static_cast<int>(i.imm);
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> value = load<T>(a, c);
+    if constexpr (sizeof(T) == 2) {
+      using W = std::conditional_t<std::is_signed_v<T>, s32, u32>;
+      value = to<T>(Left ? to<W>(value) << by : to<W>(value) >> by);
+    } else {
+      value = Left ? value << by : value >> by;
+    }
+    merge<T>(d, c, mask >> (c * Chunk), value);
+  }
+}
+
+template <bool Left, class T> static void emitShift(Decoder &d, T) {
+  d.def(0, 8 * sizeof(T));
+  d.use(1, sizeof(T) == 2 ? Type::B16 : sizeof(T) == 4 ? Type::B32 : Type::B64);
+  std::int64_t by;
+  if (d.isImmediate(2, by) && by >= 0 && by < s64(8 * sizeof(T))) {
+    d.operandUsed(2);
+    d.emit(shiftByConstant<T, Left>, by);
+    return;
+  }
+  d.use(2, Type::U32);
+  d.emit(lanes<[](auto a, auto b) { return shift<T, Left>(a, b); }, T, T, u32>);
+}
+
 void selectShl(Decoder &d) {
   Type type = d.takeType();
   if (!isBits(type))
     d.failType(type);
-  d.def(0, bitsOf(type));
-  d.use(1, type);
-  d.use(2, Type::U32);
-  byWidth(d, type, [&]<class T>(T) {
-    d.emit(lanes<[](auto a, auto b) { return shift<T, true>(a, b); }, T, T, u32>);
-  });
+  byWidth(d, type, [&]<class T>(T) { emitShift<true>(d, T{}); });
 }
 
 void selectShr(Decoder &d) {
   Type type = d.takeType();
-  d.def(0, bitsOf(type));
-  d.use(1, type);
-  d.use(2, Type::U32);
-  auto right = [&]<class T>(T) {
-    d.emit(lanes<[](auto a, auto b) { return shift<T, false>(a, b); }, T, T, u32>);
-  };
+  auto right = [&]<class T>(T) { emitShift<false>(d, T{}); };
   if (isBits(type))
     byWidth(d, type, right);
   else

@@ -67,7 +67,9 @@ template <class To, class From> inline To bits(From from) {
 template <class T, class From> inline V<T> to(From from) {
   return __builtin_convertvector(from, V<T>);
 }
-template <class T> inline V<T> splat(T value) { return V<T>{} + value; }
+template <class T> inline V<T> splat(T value) {
+  return V<T>{value, value, value, value, value, value, value, value};
+}
 
 template <class T> inline V<T> load(const char *slot, int chunk) {
   return *reinterpret_cast<const V<T> *>(slot + chunk * sizeof(V<T>));
@@ -166,7 +168,10 @@ template <class T> inline T *at(Warp &w, u32 offset) {
 
 /// Writes `value` in the lanes of `mask`; mask bits 0-7 are this chunk's.
 template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value) {
-  store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
+  if ((mask & 0xff) == 0xff) [[likely]]
+    store<T>(slot, chunk, value);
+  else
+    store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
 }
 
 /// Operand offsets of an Inst, wherever they are.

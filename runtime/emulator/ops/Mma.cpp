@@ -221,7 +221,7 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
     }
     for (int k = 0; k < K; ++k)
       for (int row = 0; row < 8; ++row)
-        sum[row] = fma(splat<f32>(0) + a[8 * half + row][k], b[k], sum[row]);
+        sum[row] = fma(splat<f32>(a[8 * half + row][k]), b[k], sum[row]);
     for (int pair = 0; pair < 4; ++pair) {
       Vf32 first = canonical(sum[2 * pair]), second = canonical(sum[2 * pair + 1]);
       store<f32>(w.file + d[2 * half], pair,

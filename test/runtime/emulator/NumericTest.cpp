@@ -427,10 +427,9 @@ static void approximations() {
         Function{"tanh", [](double x) { return std::tanh(x); }, Half, 0, -12, 12}}) {
     std::vector<u32> inputs;
     while (inputs.size() < 40000) {
-      float x =
-          inputs.size() % 2
-              ? asFloat(static_cast<u32>(random64()))
-              : f.least + (f.most - f.least) * static_cast<float>(random64() >> 40) / 16777216.0f;
+      float part = static_cast<float>(random64() >> 40) / 16777216.0f;
+      float x = random64() & 4096 ? asFloat(static_cast<u32>(random64()))
+                                  : f.least * (1 - part) + f.most * part;
       if (x >= f.least && x <= f.most && x != 0)
         inputs.push_back(asBits(x));
     }
@@ -586,7 +585,7 @@ static void integers() {
     return u32(v > 0x7fffffff ? 0x7fffffff : v < -0x80000000ll ? -0x80000000ll : v);
   });
   same("add.cc.u32 %d, %a, %b; addc.u32 %e, %c, 0; xor.b32 %d, %d, %e;",
-       [](u32 x, u32 y, u32 z) { return (x + y) ^ (z + (u64(x) + y >> 32 ? 1 : 0)); });
+       [](u32 x, u32 y, u32 z) { return (x + y) ^ (z + ((u64(x) + y) >> 32)); });
   same("sub.cc.u32 %d, %a, %b; subc.u32 %e, %c, 0; xor.b32 %d, %d, %e;",
        [](u32 x, u32 y, u32 z) { return (x - y) ^ (z - (x < y)); });
   same("mad.lo.cc.u32 %d, %a, %b, %c; madc.hi.u32 %e, %a, %b, 0; xor.b32 %d, %d, %e;",
@@ -690,6 +689,7 @@ int main(int argc, char **argv) {
     int before = failures;
     test.run();
     std::printf("%s: %s\n", test.name, failures == before ? "ok" : "failed");
+    std::fflush(stdout);
   }
   return failures != 0;
 }
