@@ -97,9 +97,7 @@ namespace {
 class GraphRun {
 public:
   GraphRun(const Binder &bind, const Observer &observe, const Options &options)
-      : bind(bind), observe(observe), frame(options) {
-    frame.judging = false; // over a whole graph the slack would grow without bounds
-  }
+      : bind(bind), observe(observe), frame(options) {}
 
   Status run(Block &body) {
     llvm::DenseSet<Value> known;

@@ -107,6 +107,8 @@ void KernelBuilder::begin(const LaunchShape &shape) {
   func->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   func.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
       {int32_t(shape.block[0]), int32_t(shape.block[1]), int32_t(shape.block[2])}));
+  if (shape.minBlocks)
+    func->setAttr("nvvm.minctasm", b.getI32IntegerAttr(shape.minBlocks));
   for (auto [index, attributes] : llvm::enumerate(attrs))
     func.setArgAttrs(index, attributes);
 

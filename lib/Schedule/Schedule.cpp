@@ -157,9 +157,10 @@ static void suggestGrouping(InFlightDiagnostic &error, plan::KernelOp kernel) {
 }
 
 FailureOr<EmittedKernel> planc::emitKernel(plan::KernelOp kernel, const ScheduleContext &context) {
-  kernel->getContext()
-      ->loadDialect<arith::ArithDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
-                    scf::SCFDialect>();
+  DialectRegistry registry;
+  registerScheduleDialects(registry);
+  kernel->getContext()->appendDialectRegistry(registry);
+  kernel->getContext()->loadAllAvailableDialects();
   Refusals refusals;
   const Schedule *schedule = selectSchedule(kernel, refusals);
   if (!schedule) {

@@ -31,6 +31,9 @@ struct LaunchShape {
   uint32_t dynamicSharedBytes = 0;
   uint64_t scratchBytes = 0; ///< global memory that holds nothing between launches
   uint64_t counters = 0;     ///< u32 words, zero before and after every launch
+  /// Blocks that a multiprocessor should hold: what bounds registers. 0 leaves it to the assembler,
+  /// which may spill a few to hold more blocks.
+  uint32_t minBlocks = 0;
 };
 
 /// Why a schedule does not take a kernel.

@@ -437,6 +437,82 @@ def linear_k_v(k):
     k.store(k.linear(xn, k.kv_columns, "k"), k.linear(xn, k.kv_columns, "v"))
 
 
+@kernel(TENSOR_CORE)
+def linear_q_k_v(k):
+    xn = k.edge(k.hidden)
+    k.store(k.linear(xn, 2 * k.q_columns, "q"), k.linear(xn, k.kv_columns, "k"), k.linear(xn, k.kv_columns, "v"))
+
+
+@kernel(TENSOR_CORE)
+def linear_qkvz_ba_gates(k):
+    xn = k.edge(k.hidden)
+    ba = k.linear(xn, 2 * k.lin_v_heads, "ba", "bf16", out="f32")
+    k.store(k.linear(xn, k.channels + k.values, "qkvz"), *k.gates(ba))
+
+
+@kernel(TENSOR_CORE)
+def linear_q_split(k):
+    qg = k.linear(k.edge(k.hidden), 2 * k.q_columns, "q")
+    k.store(qg, *k.split(qg))
+
+
+@kernel(TENSOR_CORE)
+def gate_mul_o_add(k):
+    ag = k.gate_mul(k.edge(k.q_columns), k.edge(k.q_columns))
+    o = k.linear(ag, k.hidden, "o")
+    k.store(ag, o, k.add(k.edge(k.hidden), o))
+
+
+@kernel("cuda_core")
+def experts_up_silu(k):
+    xn = k.edge(k.hidden)
+    rows = k.rows * k.top_k
+    egu, sgu = k.experts_linear("expert_gate_up", xn, 2 * k.moe_inter, "bf16"), k.linear(xn, 2 * k.shared_inter, "up")
+    k.store(egu, sgu, k.silu_mul(egu, rows), k.silu_mul(sgu))
+
+
+@kernel("cuda_core")
+def silu_down_blend(k):
+    rows = k.rows * k.top_k
+    edown = k.experts_linear("expert_down", k.silu_mul(k.edge(2 * k.moe_inter, rows=rows), rows), k.hidden, "f32")
+    sdown = k.linear(k.silu_mul(k.edge(2 * k.shared_inter)), k.hidden, "shared_down", act="f32")
+    sg = k.linear(k.edge(k.hidden), 1, "shared_gate", "bf16", out="f32")
+    k.store(edown, sdown, k.blend(edown, k.edge(k.top_k, "f32"), sdown, sg))
+
+
+@kernel("cuda_core")
+def shared_gate_blend_add(k):
+    edown, topk_w, sdown = k.edge(k.hidden, rows=k.rows * k.top_k), k.edge(k.top_k, "f32"), k.edge(k.hidden)
+    sg = k.linear(k.edge(k.hidden), 1, "shared_gate", "bf16", out="f32")
+    f = k.blend(edown, topk_w, sdown, sg)
+    k.store(sg, f, k.add(k.edge(k.hidden), f))
+
+
+@kernel("cuda_core")
+def add_norm_router(k):
+    y = k.add(k.edge(k.hidden), k.edge(k.hidden))
+    xn = k.norm(y, act="f32")
+    k.store(y, xn, k.linear(xn, k.experts, "", "bf16", word="router"))
+
+
+@kernel("cuda_core")
+def norm_experts_up(k):
+    xn = k.norm(k.edge(k.hidden))
+    k.store(xn, k.experts_linear("expert_gate_up", xn, 2 * k.moe_inter, "bf16"))
+
+
+@kernel(TENSOR_CORE)
+def norm_q_k_v(k):
+    xn = k.norm(k.edge(k.hidden))
+    k.store(k.linear(xn, 2 * k.q_columns, "q"), k.linear(xn, k.kv_columns, "k"), k.linear(xn, k.kv_columns, "v"))
+
+
+@kernel(TENSOR_CORE)
+def gated_norm_out(k):
+    gated = k.gated_norm(k.edge(k.values, "f32"), k.edge(k.channels + k.values))
+    k.store(gated, k.linear(gated, k.hidden, "gdn_out"))
+
+
 @kernel()
 def add_final_norm(k):
     y = k.add(k.edge(k.hidden), k.edge(k.hidden))

@@ -1,6 +1,7 @@
 //===- Content.cpp - take a kernel apart into components -------------------===//
 
 #include "lib/Schedule/Contraction/Content.h"
+#include "lib/Schedule/Reduce.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SetVector.h"
@@ -112,17 +113,15 @@ struct Sources {
 };
 } // namespace
 
-/// A row of the activation must be there before the sum begins; a sum of another dot is spread over
-/// the grid.
-static std::optional<Refusal> refuseActivation(const Dot &dot) {
+/// What `reader` takes whole rows of must be there before it begins; a sum is spread over the grid.
+static std::optional<Refusal> refuseRows(Operation *reader, Value rows) {
   Sources sources;
-  sources.collect(dot.x());
+  sources.collect(rows);
   if (sources.dots.empty())
     return std::nullopt;
-  Operation *earlier = sources.dots.front();
-  return Refusal{"needs whole rows of " + plan::describe(earlier) +
+  return Refusal{"needs whole rows of " + plan::describe(sources.dots.front()) +
                      ", which other blocks of the grid compute",
-                 const_cast<Dot &>(dot).op};
+                 reader};
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,7 +165,8 @@ static std::optional<Refusal> shapeComponent(Component &component, const Sources
       columns = std::max(columns, dot.columns);
   if (component.dots.empty() || columns == 0) {
     // No dot but gates: every output is read and made column by column.
-    columns = columnsOf(component.outputs.front());
+    for (Value output : component.outputs)
+      columns = std::max(columns, columnsOf(output));
     component.map = plainColumns(columns);
   } else {
     component.map = paired ? *paired : plainColumns(columns);
@@ -197,14 +197,15 @@ Content contraction::analyze(plan::KernelOp kernel, const Ability &ability) {
   llvm::SmallVector<Dot> dots;
   for (Operation &member : body.without_terminator()) {
     auto op = dyn_cast<plan::PlanContraction>(member);
-    if (!op && !isPointwise(&member))
-      return refuse("it is neither a contraction nor element-wise", &member);
+    if (!op && !isPointwise(&member) && !normLength(&member))
+      return refuse("it is neither a contraction, nor element-wise, nor a norm", &member);
+    if (op || normLength(&member))
+      if (auto refusal = refuseRows(&member, member.getOperand(0)))
+        return refuse(refusal->reason, refusal->node);
     if (!op)
       continue;
     Dot &dot = dots.emplace_back(describeDot(op));
     if (auto refusal = refuseDot(dot, ability))
-      return refuse(refusal->reason, refusal->node);
-    if (auto refusal = refuseActivation(dot))
       return refuse(refusal->reason, refusal->node);
     dot.gate = isGate(dot);
   }
@@ -234,6 +235,12 @@ Content contraction::analyze(plan::KernelOp kernel, const Ability &ability) {
     found[classes.getLeaderValue(dot.op)].first.dots.push_back(dot);
   }
   for (auto &[leader, entry] : found) {
+    Sources sources = entry.second;
+    for (Dot &dot : entry.first.dots)
+      sources.collect(dot.x());
+    for (Operation &member : body.without_terminator())
+      if (normLength(&member) && sources.elementwise.contains(&member))
+        entry.first.norms.push_back(&member);
     if (auto refusal = shapeComponent(entry.first, entry.second))
       return refuse(refusal->reason, refusal->node);
     content.components.push_back(std::move(entry.first));

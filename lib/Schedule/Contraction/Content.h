@@ -2,7 +2,8 @@
 //
 // Takes a kernel's region apart into components that share nothing but inputs, each of them
 //
-//   activation (stored, or made element by element)  ->  dots  ->  element-wise epilogue  -> stores
+//   activation (stored, or made of norms and element-wise ops)  ->  dots  ->  element-wise epilogue
+//   -> stores
 //
 // and says which node is in the way when the region has no such form. A component is described by
 // its *elements*: the columns of what its epilogue makes. An element needs `parts` columns of each
@@ -71,6 +72,8 @@ struct Dot {
 
 /// What a range of CTAs computes.
 struct Component {
+  /// Norms that activations or outputs read, in member order. Their rows are whole before any dot.
+  llvm::SmallVector<mlir::Operation *> norms;
   llvm::SmallVector<Dot> dots;      ///< empty: element-wise alone
   llvm::SmallVector<Value> outputs; ///< yielded values, in the order of the yield
   int64_t rows = 0;                 ///< of the elements

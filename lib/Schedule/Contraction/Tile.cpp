@@ -118,8 +118,10 @@ static void storeElement(Evaluator &evaluator, const Component &component, Value
 }
 
 void contraction::emitEpilogue(KernelBuilder &b, const Component &component, ArrayRef<Sums> sums,
-                               const Tile &tile, unsigned threads, unsigned width) {
+                               const NormFactors &norms, const Tile &tile, unsigned threads,
+                               unsigned width) {
   Evaluator evaluator(b);
+  norms.provide(evaluator);
   for (auto [dot, layout] : llvm::zip(component.dots, sums))
     evaluator.provide(dot.result(), [&b, &component, &dot, &layout, &tile](Chunk chunk) {
       return sumsAt(b, component, dot, layout, tile, chunk);

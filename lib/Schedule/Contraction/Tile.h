@@ -36,13 +36,34 @@ struct Tile {
 Value matrixColumn(KernelBuilder &b, const Component &component, const Dot &dot, const Tile &tile,
                    Value local);
 
+/// The factors of a component's norms for the rows of a tile, in shared memory.
+class NormFactors {
+public:
+  /// Computes them; all threads of the CTA take part.
+  NormFactors(KernelBuilder &b, const Component &component, const Tile &tile, unsigned threads);
+  /// Lets an evaluator use them.
+  void provide(Evaluator &evaluator) const;
+
+private:
+  struct Factors {
+    mlir::Operation *norm;
+    Value shared;        ///< f32 [row][head]
+    Value firstRow;      ///< of the norm's input, in the tile
+    int64_t rows, heads; ///< of the tile; stretches of a row that have a factor each
+  };
+  void compute(Evaluator &evaluator, const Factors &factors, unsigned threads);
+
+  KernelBuilder &b;
+  llvm::SmallVector<Factors> all;
+};
+
 /// `count` values of a dot's activation as they are multiplied, from column `k` of a row on.
 Values activationAt(KernelBuilder &b, Evaluator &evaluator, const Dot &dot, Value row, Value k,
                     int64_t count);
 
 /// Stores a tile's outputs. `sums` has one entry per dot of the component.
 void emitEpilogue(KernelBuilder &b, const Component &component, llvm::ArrayRef<Sums> sums,
-                  const Tile &tile, unsigned threads, unsigned width);
+                  const NormFactors &norms, const Tile &tile, unsigned threads, unsigned width);
 
 /// Calls `body(i, n)` where CTA n of range i works, for ranges of `ctas[i]` CTAs side by side.
 void dispatch(KernelBuilder &b, llvm::ArrayRef<int64_t> ctas,

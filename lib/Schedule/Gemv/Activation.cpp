@@ -21,13 +21,14 @@ static int64_t widthFor(int64_t values, const Dot &dot) {
 }
 
 void gemv::emitActivation(KernelBuilder &b, const Component &component, const Dot &dot,
-                          const DotPlan &plan, const Tile &tile) {
+                          const DotPlan &plan, const NormFactors &norms, const Tile &tile) {
   int64_t width = widthFor(plan.activationRows * dot.depth, dot);
   int64_t perRow = dot.depth / width, codes = dot.format->codes();
   Value firstRow =
       b.div(b.mul(tile.firstRow, component.rowsPerElementRow(dot)), dot.rowsPerActivation());
   Value shared = b.at(b.dynamicShared(), b.i32(plan.xOffset), 1);
   Evaluator evaluator(b);
+  norms.provide(evaluator);
   forThreads(b, plan.activationRows * perRow, kThreads, [&](Value index) {
     bool single = plan.activationRows == 1;
     Value row = single ? b.i32(0) : b.div(index, perRow);

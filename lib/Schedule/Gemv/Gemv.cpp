@@ -42,6 +42,9 @@ struct GemvSchedule : Schedule {
     shape.grid[0] = std::accumulate(ctas.begin(), ctas.end(), int64_t(0));
     shape.block[0] = kThreads;
     shape.dynamicSharedBytes = plan.sharedBytes;
+    // Sums of several rows fill the registers, and their activations the shared memory.
+    if (llvm::any_of(plan.components, [](const ComponentPlan &c) { return c.rows > 1; }))
+      shape.minBlocks = 1;
     b.begin(shape);
     dispatch(b, ctas, [&](size_t index, Value cta) {
       emitComponent(b, content.components[index], plan.components[index], cta);
@@ -52,13 +55,14 @@ struct GemvSchedule : Schedule {
   /// One tile of rows: activation, sums, epilogue.
   static void emitTile(KernelBuilder &b, const Component &component, const ComponentPlan &plan,
                        const Tile &tile) {
+    NormFactors norms(b, component, tile, kThreads);
     SmallVector<Sums> sums;
     SmallVector<DotPlan> dots(plan.dots);
     for (auto [dot, dotPlan] : llvm::zip(component.dots, dots)) {
       // The last tile may have fewer rows; what is laid out for more serves it.
       dotPlan.sums.rows = tile.rows * component.rowsPerElementRow(dot);
       dotPlan.activationRows = std::max<int64_t>(1, dotPlan.sums.rows / dot.rowsPerActivation());
-      emitActivation(b, component, dot, dotPlan, tile);
+      emitActivation(b, component, dot, dotPlan, norms, tile);
       sums.push_back(dotPlan.sums);
     }
     if (!dots.empty())
@@ -67,7 +71,7 @@ struct GemvSchedule : Schedule {
       emitDot(b, component, dot, dotPlan, tile);
     if (!dots.empty())
       b.barrier();
-    emitEpilogue(b, component, sums, tile, kThreads, plan.width);
+    emitEpilogue(b, component, sums, norms, tile, kThreads, plan.width);
   }
 
   static void emitComponent(KernelBuilder &b, const Component &component, const ComponentPlan &plan,

@@ -10,7 +10,7 @@ namespace planc::gemv {
 /// Makes the activation rows of a dot's tile, in f32, in shared memory.
 void emitActivation(KernelBuilder &b, const contraction::Component &component,
                     const contraction::Dot &dot, const DotPlan &plan,
-                    const contraction::Tile &tile);
+                    const contraction::NormFactors &norms, const contraction::Tile &tile);
 
 /// Leaves the sums of a dot's tile in shared memory.
 void emitDot(KernelBuilder &b, const contraction::Component &component, const contraction::Dot &dot,

@@ -9,9 +9,9 @@ using namespace planc;
 using namespace planc::gemv;
 using namespace planc::contraction;
 
-/// What a block may have on every target without leaving less than one more block's room on the
-/// larger ones.
-static constexpr int64_t kSharedLimit = 96 * 1024;
+/// Of dynamic shared memory, on every target: a block may have 99 KiB, and the factors of norms
+/// take some.
+static constexpr int64_t kSharedLimit = 92 * 1024;
 
 /// Activation rows that share a stream of weights; more would cost registers for little.
 static constexpr int64_t kMaxTileRows = 8;
@@ -37,11 +37,13 @@ static void planDepth(const Dot &dot, DotPlan &plan) {
 }
 
 /// Matrix rows of a lane: as many loads in flight as registers allow, if the machine is full
-/// without more warps.
-static int64_t rowsOfLane(int64_t work, const DotPlan &plan) {
+/// without more warps. Where several activation rows share the weights, their sums take the
+/// registers.
+static int64_t rowsOfLane(int64_t work, int64_t sharing, const DotPlan &plan) {
   int64_t steps = plan.steps / plan.splits;
   int64_t rows = work >= 8192 ? (steps == 1 ? 8 : 4) : work >= 4096 ? 2 : 1;
-  return std::min(rows, plan.lanes);
+  int64_t limit = sharing > 4 ? 2 : sharing > 1 ? 4 : 8;
+  return std::min({rows, limit, plan.lanes});
 }
 
 static int64_t unitsOf(const Component &component) {
@@ -74,7 +76,7 @@ static bool planComponent(const Component &component, int64_t work, ComponentPla
     gatesOnly &= dot.gate;
     if (dot.gate)
       continue;
-    dotPlan.rows = rowsOfLane(work, dotPlan);
+    dotPlan.rows = rowsOfLane(work, plan.rows, dotPlan);
     // All warps have an item, and an element has all its columns in the tile.
     int64_t columns = kWarps / dotPlan.splits * dotPlan.itemColumns();
     plan.elements = std::max(plan.elements, std::max<int64_t>(1, columns / map.parts));

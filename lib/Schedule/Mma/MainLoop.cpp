@@ -34,9 +34,11 @@ namespace {
 class MainLoop {
 public:
   MainLoop(KernelBuilder &b, const Component &component, const Dot &dot, const DotPlan &plan,
-           const Tile &tile)
+           const NormFactors &norms, const Tile &tile)
       : b(b), component(component), dot(dot), format(*dot.format), plan(plan), tile(tile),
-        fragments(llvm::divideCeil(tile.rows, 8)), evaluator(b) {}
+        fragments(llvm::divideCeil(tile.rows, 8)), evaluator(b) {
+    norms.provide(evaluator);
+  }
 
   void emit();
 
@@ -70,8 +72,8 @@ private:
 } // namespace
 
 void mma::emitDot(KernelBuilder &b, const Component &component, const Dot &dot, const DotPlan &plan,
-                  const Tile &tile) {
-  MainLoop(b, component, dot, plan, tile).emit();
+                  const NormFactors &norms, const Tile &tile) {
+  MainLoop(b, component, dot, plan, norms, tile).emit();
 }
 
 void MainLoop::emit() {

@@ -9,7 +9,8 @@ namespace planc::mma {
 
 /// Leaves the sums of a dot's tile in shared memory.
 void emitDot(KernelBuilder &b, const contraction::Component &component, const contraction::Dot &dot,
-             const DotPlan &plan, const contraction::Tile &tile);
+             const DotPlan &plan, const contraction::NormFactors &norms,
+             const contraction::Tile &tile);
 
 } // namespace planc::mma
 

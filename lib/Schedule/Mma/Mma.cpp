@@ -62,16 +62,17 @@ struct MmaSchedule : Schedule {
     forRowTiles(b, component.rows, plan.rows, [&](Value firstRow, int64_t rows) {
       tile.firstRow = firstRow;
       tile.rows = rows;
+      NormFactors norms(b, component, tile, kThreads);
       SmallVector<Sums> sums;
       for (auto [dot, dotPlan] : llvm::zip(component.dots, plan.dots)) {
         DotPlan now = dotPlan;
         now.sums.rows = rows;
-        emitDot(b, component, dot, now, tile);
+        emitDot(b, component, dot, now, norms, tile);
         sums.push_back(now.sums);
       }
       if (!sums.empty())
         b.barrier();
-      emitEpilogue(b, component, sums, tile, kThreads, 1);
+      emitEpilogue(b, component, sums, norms, tile, kThreads, 1);
       // The next rows' sums overwrite these.
       if (plan.rows < component.rows)
         b.barrier();

@@ -8,8 +8,9 @@ using namespace planc;
 using namespace planc::mma;
 using namespace planc::contraction;
 
-/// Shared memory of a block on every target.
-static constexpr int64_t kSharedLimit = 96 * 1024;
+/// Of dynamic shared memory, on every target: a block may have 99 KiB, and the factors of norms
+/// take some.
+static constexpr int64_t kSharedLimit = 92 * 1024;
 
 /// Activation rows of one stream of weights: four fragments, whose sums are 16 registers.
 static constexpr int64_t kMaxTileRows = 32;

@@ -1,0 +1,91 @@
+//===- Norms.cpp - factors of norms before a contraction -------------------===//
+//
+// Every CTA computes the factors of the rows that its tile reads, in the one order of Reduce.h: a
+// stretch by a warp, a long one by the CTA. What a norm makes of a row is then element-wise.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Schedule/Contraction/Tile.h"
+#include "lib/Schedule/Reduce.h"
+
+using namespace mlir;
+using namespace planc;
+using namespace planc::contraction;
+
+static int64_t headsOf(Operation *norm) {
+  if (auto l2 = dyn_cast<plan::L2NormOp>(norm))
+    return *l2.getHeads().getConstant();
+  return columnsOf(norm->getOperand(0)) / normLength(norm);
+}
+
+NormFactors::NormFactors(KernelBuilder &b, const Component &component, const Tile &tile,
+                         unsigned threads)
+    : b(b) {
+  if (component.norms.empty())
+    return;
+  b.barrier(); // readers of the last tile's factors are done
+  Evaluator evaluator(b);
+  for (Operation *norm : component.norms) {
+    // A norm has a row per element row, or several, or one for the experts of a token.
+    int64_t rows = rowsOf(norm->getOperand(0)), heads = headsOf(norm);
+    Value firstRow = b.div(b.mul(tile.firstRow, std::max<int64_t>(1, rows / component.rows)),
+                           std::max<int64_t>(1, component.rows / rows));
+    int64_t inTile = std::max<int64_t>(1, tile.rows * rows / component.rows);
+    all.push_back({norm, b.staticShared(inTile * heads * 4), firstRow, inTile, heads});
+    compute(evaluator, all.back(), threads);
+    b.barrier();
+    provide(evaluator);
+  }
+}
+
+/// The thread's elements of a stretch, zeros beyond it.
+static SmallVector<Values> loadStretch(Evaluator &evaluator, Operation *norm, RowLayout layout,
+                                       Value thread, Value row, Value head) {
+  KernelBuilder &b = evaluator.builder();
+  int64_t length = normLength(norm);
+  SmallVector<Values> blocks(RowLayout::blocks(length));
+  for (auto [block, values] : llvm::enumerate(blocks))
+    for (unsigned chunk = 0; chunk < layout.chunks(); ++chunk) {
+      Value offset = layout.column(b, thread, block, chunk);
+      Value column = b.add(b.mul(head, length), offset);
+      values.append(b.ifValues(
+          b.bitAnd(b.lt(offset, length), b.lt(thread, layout.threads())),
+          [&] {
+            return evaluator.operand(cast<plan::PlanNode>(norm), 0, {row, column, layout.vector()});
+          },
+          [&] { return Values(layout.vector(), b.f32(0)); }));
+    }
+  return blocks;
+}
+
+void NormFactors::compute(Evaluator &evaluator, const Factors &factors, unsigned threads) {
+  Operation *norm = factors.norm;
+  int64_t length = normLength(norm), stretches = factors.rows * factors.heads;
+  unsigned vector = maxChunk(norm);
+  bool byCta = length > 64 * vector;
+  RowLayout layout = RowLayout::make(length, vector, byCta ? threads : 32);
+  Value thread = byCta ? b.threadId() : b.laneId();
+  auto stretch = [&](Value index) {
+    Value row = b.add(factors.firstRow, b.div(index, factors.heads));
+    auto values = loadStretch(evaluator, norm, layout, thread, row, b.rem(index, factors.heads));
+    Value factor = normScale(b, norm, sumOfSquares(b, length, layout, thread, values));
+    b.ifThen(b.eq(thread, 0),
+             [&] { b.storeF32(b.at(factors.shared, index, 4), plan::Format::F32, {factor}); });
+    if (byCta)
+      b.barrier(); // the next stretch uses the same partial sums
+  };
+  if (byCta)
+    b.forLoop(b.i32(0), b.i32(stretches), b.i32(1), stretch);
+  else
+    b.forLoop(b.warpId(), b.i32(stretches), b.i32(threads / 32), stretch);
+}
+
+void NormFactors::provide(Evaluator &evaluator) const {
+  for (const Factors &factors : all)
+    evaluator.provideScale(factors.norm, [&b = b, factors](Value row, Value head) {
+      // Beyond the normed heads nobody uses the factor, but the address must be one.
+      Value index = b.add(b.mul(b.sub(row, factors.firstRow), factors.heads),
+                          b.min(head, b.i32(factors.heads - 1)));
+      return b.loadF32(b.at(factors.shared, index, 4), plan::Format::F32, 1).front();
+    });
+}
