@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -41,7 +42,7 @@ private:
 };
 } // namespace
 
-/// Nearest, ties to even; the values made here are finite.
+/// Nearest, ties to even; the values made here are finite, or a NaN that survives it.
 static uint16_t toBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   return uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
@@ -88,6 +89,10 @@ std::vector<float> Generator::values(int64_t count) {
       return 0;
     case InputClass::Equal:
       return equal;
+    case InputClass::Specials: {
+      constexpr float kinds[] = {std::numeric_limits<float>::quiet_NaN(), 0.0f, -0.0f, -1.0f};
+      return kinds[random() % std::size(kinds)];
+    }
     }
     return 0;
   });

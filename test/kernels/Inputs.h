@@ -16,7 +16,7 @@
 
 namespace kerneltest {
 
-enum class InputClass { Gaussian, Outliers, Zeros, Equal };
+enum class InputClass { Gaussian, Outliers, Zeros, Equal, Specials };
 
 /// One argument's memory.
 struct Input {

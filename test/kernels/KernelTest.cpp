@@ -39,7 +39,8 @@ static cl::opt<InputClass> inputClass(
     cl::values(clEnumValN(InputClass::Gaussian, "gaussian", "N(0, 1)"),
                clEnumValN(InputClass::Outliers, "outliers", "one in 64 is 50 times as large"),
                clEnumValN(InputClass::Zeros, "zeros", "zeros"),
-               clEnumValN(InputClass::Equal, "equal", "all the same number")));
+               clEnumValN(InputClass::Equal, "equal", "all the same number"),
+               clEnumValN(InputClass::Specials, "specials", "NaN, 0, -0 and -1, for selections")));
 static cl::opt<int64_t> kvBlock("kv-block", cl::init(16));
 static cl::opt<std::string> deviceName("device", cl::init("emulator"),
                                        cl::desc("emulator, cuda or a library"));
