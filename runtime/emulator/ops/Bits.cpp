@@ -7,6 +7,8 @@
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/IntegerTypes.h"
 
+#include <algorithm>
+
 namespace planemu::PLANEMU_ISA {
 
 template <auto F> static void predicateLogic(Warp &w, const Inst &i) {
@@ -193,6 +195,33 @@ void selectBfind(Decoder &d) {
   });
 }
 
+/// PTX ISA, bfe: position and length are their low 8 bits; beyond the value lie copies of the sign,
+/// which is the bit at the field's end or the value's.
+template <class T> static T extractField(T a, u32 b, u32 c) {
+  using U = Unsigned<T>;
+  constexpr u32 Width = 8 * sizeof(T);
+  u32 position = b & 0xff, length = c & 0xff;
+  if (length == 0)
+    return T(0);
+  u32 last = std::min(position + length, Width) - 1;
+  if (position >= Width)
+    last = Width - 1;
+  bool sign = std::is_signed_v<T> && (U(a) >> last & 1);
+  u32 valid = position < Width ? std::min(length, Width - position) : 0; // bits that come from a
+  U value = position < Width ? U(a) >> position : 0;
+  U keep = valid >= Width ? ~U(0) : (U(1) << valid) - 1;
+  return T((value & keep) | (sign ? ~keep : U(0)));
+}
+
+template <class T> static T insertField(T a, T b, u32 c, u32 e) {
+  constexpr u32 Width = 8 * sizeof(T);
+  u32 position = c & 0xff, length = e & 0xff;
+  if (position >= Width || length == 0)
+    return b;
+  T mask = length >= Width ? T(~T(0)) : T((T(1) << length) - 1);
+  return T((b & ~(mask << position)) | ((a & mask) << position));
+}
+
 void selectBfe(Decoder &d) {
   Type type = d.takeType();
   d.def(0, bitsOf(type));
@@ -200,29 +229,10 @@ void selectBfe(Decoder &d) {
   d.use(2, Type::U32);
   d.use(3, Type::U32);
   byType(d, type, [&]<class T>(T) {
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (sizeof(T) == 2)
       d.failType(type);
-    } else {
-      d.emit(each<[](T a, u32 b, u32 c) {
-        // PTX ISA, bfe: position and length are their low 8 bits; beyond the value lie copies of
-        // its sign.
-        using U = Unsigned<T>;
-        constexpr u32 Width = 8 * sizeof(T);
-        u32 position = b & 0xff, length = c & 0xff;
-        if (length == 0)
-          return T(0);
-        u32 last = position + length - 1;
-        bool sign = std::is_signed_v<T> && (U(a) >> (last < Width ? last : Width - 1) & 1);
-        U value = position < Width ? U(a) >> position : 0;
-        // bits from the end of the value on are the sign
-        u32 valid = position < Width ? Width - position : 0;
-        if (length < valid)
-          valid = length;
-        U keep = valid >= Width ? ~U(0) : (U(1) << valid) - 1;
-        return T((value & keep) | (sign ? ~keep : U(0)));
-      },
-                  T, T, u32, u32>);
-    }
+    else
+      d.emit(each<extractField<T>, T, T, u32, u32>);
   });
 }
 
@@ -235,17 +245,7 @@ void selectBfi(Decoder &d) {
   d.use(2, type);
   d.use(3, Type::U32);
   d.use(4, Type::U32);
-  byWidth(d, type, [&]<class T>(T) {
-    d.emit(each<[](T a, T b, u32 c, u32 e) {
-      constexpr u32 Width = 8 * sizeof(T);
-      u32 position = c & 0xff, length = e & 0xff;
-      if (position >= Width || length == 0)
-        return b;
-      T mask = length >= Width ? T(~T(0)) : T((T(1) << length) - 1);
-      return T((b & ~(mask << position)) | ((a & mask) << position));
-    },
-                T, T, T, u32, u32>);
-  });
+  byWidth(d, type, [&]<class T>(T) { d.emit(each<insertField<T>, T, T, T, u32, u32>); });
 }
 
 /// PTX ISA, prmt: a nibble of c chooses a byte of b:a, its high bit replicates the byte's sign.

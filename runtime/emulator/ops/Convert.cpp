@@ -411,8 +411,8 @@ void selectCvt(Decoder &d) {
     round = Round::Up;
   else
     rounds = d.take(".rn");
-  s64 flags =
-      (d.take(".sat") ? Sat : 0) | (d.take(".ftz") ? Ftz : 0) | (d.take(".relu") ? Relu : 0);
+  s64 flags = (d.take(".sat") ? s64(Sat) : 0) | (d.take(".ftz") ? s64(Ftz) : 0) |
+              (d.take(".relu") ? s64(Relu) : 0);
   bool integers = isInteger(toType) && isInteger(fromType);
   if (isFloat(fromType) && isInteger(toType) && rint == Rint::None)
     d.fail("a conversion to an integer needs a rounding such as .rzi");

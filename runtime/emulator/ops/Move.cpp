@@ -395,7 +395,7 @@ static Comparison takeComparison(Decoder &d, Type &type, s64 &how, bool isSet) {
     }
   if (!spelling)
     d.fail("no comparison");
-  how = d.take(".and") ? And : d.take(".or") ? Or : d.take(".xor") ? Xor : 0;
+  how = d.take(".and") ? s64(And) : d.take(".or") ? s64(Or) : d.take(".xor") ? s64(Xor) : 0;
   bool ftz = d.take(".ftz");
   if (isSet) {
     Type result = d.takeType();
