@@ -260,7 +260,8 @@ std::unique_ptr<Kernel> Decoder::decode(const Function &entry) {
   for (unsigned dim = 0; dim < 3; ++dim)
     kernel->reqNtid[dim] = entry.reqNtid[dim];
   if (entry.reqNtid[0])
-    kernel->maxThreads = entry.reqNtid[0] * entry.reqNtid[1] * entry.reqNtid[2];
+    kernel->maxThreads = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        1024, std::uint64_t(entry.reqNtid[0]) * entry.reqNtid[1] * entry.reqNtid[2]));
   if (entry.maxNtid)
     kernel->maxThreads = static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, entry.maxNtid));
   Frame top{&entry, nullptr, 0, {}, {}, {}, {}, 0};

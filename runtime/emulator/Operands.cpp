@@ -10,7 +10,8 @@
 
 using namespace planemu;
 
-constexpr std::uint32_t MaxSpaceBytes = 1u << 24; // of shared or local memory
+constexpr std::uint32_t MaxSpaceBytes =
+    512u << 10; // of a thread's local memory (CUDA's limit), a CTA's shared
 
 // --- Modifiers --------------------------------------------------------------
 
@@ -238,6 +239,8 @@ void Decoder::use(const Operand &op, Type type) {
       fail("constant " + describe(op) + " where a predicate is needed");
     return append(constant(Constant::Bits, immediateBits(op, type), bits), false);
   case Operand::Special:
+    if (type == Type::Pred)
+      fail(describe(op) + " is not a predicate");
     return append(specialRegister(op.text, bits), false);
   default:
     fail(describe(op) + " cannot be read here");
@@ -349,7 +352,8 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
     fail(describe(op) + " is not an address in brackets");
   markTaken(op);
   const Operand &base = op.parts[0];
-  // Kernel parameters lie in a region of global memory; those of a function and of calls in the thread's own.
+  // Kernel parameters lie in a region of global memory; those of a function and of calls in the
+  // thread's own.
   bool anySpace = space == Space::Generic || space == Space::Param;
   if (space == Space::Param)
     space = frame->caller ? Space::Local : Space::Global;

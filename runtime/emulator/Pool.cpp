@@ -35,8 +35,8 @@ void Pool::work(Worker &worker) {
   }
 }
 
-/// `seen`: the generation when the thread was started. It must not be read here: the first launch may come before the
-/// thread does.
+/// `seen`: the generation when the thread was started. It must not be read here: the first launch
+/// may come before the thread does.
 void Pool::help(unsigned index, std::uint64_t seen) {
   std::unique_lock lock(mutex);
   for (;;) {

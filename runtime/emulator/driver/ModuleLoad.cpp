@@ -94,15 +94,15 @@ static void load(Driver &driver, Module &module, std::string text) {
   }
 }
 
-/// Copies a message into the log buffer the caller gave, if any.
-static void writeLog(const std::string &text, unsigned count, CUjit_option *options,
-                     void **values) {
+/// Copies a message into a log buffer of the caller, if there is one.
+static void writeLog(const std::string &text, CUjit_option bufferOption, CUjit_option sizeOption,
+                     unsigned count, CUjit_option *options, void **values) {
   char *buffer = nullptr;
   std::size_t size = 0, sizeIndex = count;
   for (unsigned n = 0; n < count; ++n) {
-    if (options[n] == CU_JIT_ERROR_LOG_BUFFER)
+    if (options[n] == bufferOption)
       buffer = static_cast<char *>(values[n]);
-    if (options[n] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+    if (options[n] == sizeOption) {
       size = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(values[n]));
       sizeIndex = n;
     }
@@ -113,6 +113,15 @@ static void writeLog(const std::string &text, unsigned count, CUjit_option *opti
   std::memcpy(buffer, text.data(), copied);
   buffer[copied] = 0;
   values[sizeIndex] = reinterpret_cast<void *>(copied);
+}
+
+static std::string warningsOf(const Module &module) {
+  std::string text;
+  for (auto &[name, function] : module.functions)
+    if (function->kernel->unsuffixedMath)
+      text += "ptx: warning: kernel '" + name +
+              "': f32 arithmetic without .rn, which ptxas may contract to fma\n";
+  return text;
 }
 
 PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count,
@@ -138,7 +147,8 @@ PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned 
   } catch (const PtxError &error) {
     freeVariables(driver, *module);
     std::string text = std::string("ptx: error: ") + error.what();
-    writeLog(text, count, options, values);
+    writeLog(text, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, count, options,
+             values);
     return failWith(error.reason == PtxError::Version ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
                                                       : CUDA_ERROR_INVALID_PTX,
                     std::move(text));
@@ -148,6 +158,8 @@ PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned 
   }
   for (auto &[name, function] : module->functions)
     driver.functions[function.get()] = module.get();
+  writeLog(warningsOf(*module), CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, count,
+           options, values);
   *handle = reinterpret_cast<CUmodule>(module.get());
   driver.modules[module.get()] = module;
   return CUDA_SUCCESS;

@@ -137,6 +137,8 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, c
       }
     }
     if (inside) {
+      if (mask == ~0u && region.delta == 0)
+        return;
       for (int c = 0; c < Chunks; ++c) {
         char *at = reinterpret_cast<char *>(rows.host.of);
         Vu64 host = load<u64>(at, c) + region.delta;

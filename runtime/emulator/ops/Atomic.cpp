@@ -94,6 +94,8 @@ template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, co
       T old = bits<T>(*word);
       *word = bits<U>(updated<O, T>(old, b[lane], c[lane]));
       d[lane] = old;
+    } else if constexpr (O == Op::Add && std::is_integral_v<T>) {
+      d[lane] = __atomic_fetch_add(word, b[lane], __ATOMIC_SEQ_CST);
     } else {
       U seen = __atomic_load_n(word, __ATOMIC_RELAXED);
       while (!__atomic_compare_exchange_n(word, &seen,

@@ -81,26 +81,47 @@ template <class T, bool Left> static V<T> shift(V<T> a, Vu32 amount) {
   }
 }
 
+/// The same by a constant below the width, in imm: addresses are made of these.
+template <class T, bool Left> static void shiftByConstant(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  char *const d = w.file + i.s[0];
+  const char *const a = w.file + i.s[1];
+  const int by = static_cast<int>(i.imm);
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> value = load<T>(a, c);
+    if constexpr (sizeof(T) == 2) {
+      using W = std::conditional_t<std::is_signed_v<T>, s32, u32>;
+      value = to<T>(Left ? to<W>(value) << by : to<W>(value) >> by);
+    } else {
+      value = Left ? value << by : value >> by;
+    }
+    merge<T>(d, c, mask >> (c * Chunk), value);
+  }
+}
+
+template <bool Left, class T> static void emitShift(Decoder &d, T) {
+  d.def(0, 8 * sizeof(T));
+  d.use(1, sizeof(T) == 2 ? Type::B16 : sizeof(T) == 4 ? Type::B32 : Type::B64);
+  std::int64_t by;
+  if (d.isImmediate(2, by) && by >= 0 && by < s64(8 * sizeof(T))) {
+    d.operandUsed(2);
+    d.emit(shiftByConstant<T, Left>, by);
+    return;
+  }
+  d.use(2, Type::U32);
+  d.emit(lanes<[](auto a, auto b) { return shift<T, Left>(a, b); }, T, T, u32>);
+}
+
 void selectShl(Decoder &d) {
   Type type = d.takeType();
   if (!isBits(type))
     d.failType(type);
-  d.def(0, bitsOf(type));
-  d.use(1, type);
-  d.use(2, Type::U32);
-  byWidth(d, type, [&]<class T>(T) {
-    d.emit(lanes<[](auto a, auto b) { return shift<T, true>(a, b); }, T, T, u32>);
-  });
+  byWidth(d, type, [&]<class T>(T) { emitShift<true>(d, T{}); });
 }
 
 void selectShr(Decoder &d) {
   Type type = d.takeType();
-  d.def(0, bitsOf(type));
-  d.use(1, type);
-  d.use(2, Type::U32);
-  auto right = [&]<class T>(T) {
-    d.emit(lanes<[](auto a, auto b) { return shift<T, false>(a, b); }, T, T, u32>);
-  };
+  auto right = [&]<class T>(T) { emitShift<false>(d, T{}); };
   if (isBits(type))
     byWidth(d, type, right);
   else
@@ -316,7 +337,26 @@ void selectPrmt(Decoder &d) {
   d.emit(mode ? mode : each<permute, u32, u32, u32, u32>);
 }
 
-/// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c).
+/// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c). For each (a, b) the result is 0, 1,
+/// c or ~c, which is (c & keep) ^ flip; b and a then choose among the four.
+static void lookUp(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  Vu32 keep[4], flip[4];
+  for (int row = 0; row < 4; ++row) {
+    u32 zero = i.imm >> (2 * row) & 1, one = i.imm >> (2 * row + 1) & 1;
+    keep[row] = splat<u32>(zero == one ? 0 : ~0u);
+    flip[row] = splat<u32>(zero ? ~0u : 0);
+  }
+  char *const file = w.file;
+  const u32 d = i.s[0], a = i.s[1], b = i.s[2], c = i.s[3];
+  for (int n = 0; n < Chunks; ++n) {
+    Vu32 x = load<u32>(file + a, n), y = load<u32>(file + b, n), z = load<u32>(file + c, n);
+    auto byC = [&](int row) { return (z & keep[row]) ^ flip[row]; };
+    Vu32 low = (byC(1) & y) | (byC(0) & ~y), high = (byC(3) & y) | (byC(2) & ~y);
+    merge<u32>(file + d, n, mask >> (n * Chunk), (high & x) | (low & ~x));
+  }
+}
+
 void selectLop3(Decoder &d) {
   if (Type type = d.takeType(); type != Type::B32)
     d.failType(type);
@@ -324,21 +364,8 @@ void selectLop3(Decoder &d) {
   std::int64_t table;
   if (!d.isImmediate(4, table) || table < 0 || table > 255)
     d.fail("the truth table is not a constant from 0 to 255");
-  d.use(4, Type::U32);
-  d.emit(
-      [](Warp &w, const Inst &i) {
-        u32 mask = executing(w, i);
-        for (int c = 0; c < Chunks; ++c) {
-          Vu32 x = load<u32>(w.file + i.s[1], c), y = load<u32>(w.file + i.s[2], c),
-               z = load<u32>(w.file + i.s[3], c);
-          Vu32 result = {};
-          for (int row = 0; row < 8; ++row)
-            if (i.imm >> row & 1)
-              result |= (row & 4 ? x : ~x) & (row & 2 ? y : ~y) & (row & 1 ? z : ~z);
-          merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), result);
-        }
-      },
-      table);
+  d.operandUsed(4);
+  d.emit(lookUp, table);
 }
 
 } // namespace planemu::PLANEMU_ISA

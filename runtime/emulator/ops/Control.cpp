@@ -43,6 +43,8 @@ void selectCall(Decoder &d) {
   if (n != d.operandCount())
     d.fail("indirect calls are not supported");
   const Function *callee = name.kind == Operand::Symbol ? d.ptx().findFunction(name.text) : nullptr;
+  if (!d.takeAll().empty())
+    d.fail("only .uni is supported");
   if (!callee)
     d.fail("unknown function '" + std::string(name.text) + "'");
   d.call(*callee, results, arguments);

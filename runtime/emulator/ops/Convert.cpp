@@ -271,16 +271,62 @@ static Exec resizeIntegers(Type toType, Type fromType, unsigned toBits, unsigned
 
 static Vf32 saturate32(Vf32 a) { return saturated(a); }
 
+/// To an integer in the same format, on vectors.
+template <Rint Mode> static Vf32 roundLanes(Vf32 a) {
+  Vu32 sign = bits<Vu32>(a) & 0x80000000;
+  Vf32 magnitude = bits<Vf32>(bits<Vu32>(a) & 0x7fffffff);
+  Vf32 nearest = magnitude + 0x1p23f - 0x1p23f, result = nearest;
+  if constexpr (Mode != Rint::Nearest) {
+    Vf32 one = Vf32{} + 1.0f;
+    Vf32 cut = nearest - choose((nearest > magnitude), one, Vf32{});
+    Vs32 outwards = bits<Vs32>(sign) != 0; // where rounding goes away from zero
+    if constexpr (Mode == Rint::Zero)
+      outwards = Vs32{};
+    else if constexpr (Mode == Rint::Up)
+      outwards = ~outwards;
+    result = choose(outwards & (cut != magnitude), cut + one, cut);
+  }
+  result = bits<Vf32>(bits<Vu32>(result) | sign);
+  return choose((magnitude < 0x1p23f), result, canonical(a));
+}
+
+/// f32 to s32 or u32: clamped in double, which holds all of both.
+template <Rint Mode, bool Unsigned> static Vu32 toInteger32(Vf32 a) {
+  Vf64 wide = to<f64>(roundLanes<Mode>(choose((a == a), a, Vf32{})));
+  Vf64 least = Vf64{} + (Unsigned ? 0.0 : -0x1p31),
+       most = Vf64{} + (Unsigned ? 0x1p32 - 1 : 0x1p31 - 1);
+  wide = choose((wide > least), wide, least);
+  wide = choose((wide < most), wide, most);
+  if constexpr (Unsigned)
+    return bits<Vu32>(to<s32>(wide - 0x1p31)) ^ 0x80000000;
+  return bits<Vu32>(to<s32>(wide));
+}
+
+template <Rint Mode> static Exec commonRounding(Type toType) {
+  return toType == Type::F32   ? lanes<roundLanes<Mode>, f32, f32>
+         : toType == Type::S32 ? lanes<toInteger32<Mode, false>, u32, f32>
+         : toType == Type::U32 ? lanes<toInteger32<Mode, true>, u32, f32>
+                               : nullptr;
+}
+
 /// Float conversions that kernels do all the time; null: the general path.
 static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round round,
                         unsigned toBits, unsigned fromBits) {
   if (toBits != std::max(16u, bitsOf(toType)) || fromBits != std::max(16u, bitsOf(fromType)) ||
-      rint != Rint::None || round != Round::Nearest)
+      round != Round::Nearest)
     return nullptr;
-  if (flags == Sat && toType == Type::F32 && fromType == Type::F32)
+  if (flags == Sat && toType == Type::F32 && fromType == Type::F32 && rint == Rint::None)
     return lanes<saturate32, f32, f32>;
   if (flags)
     return nullptr;
+  if (rint != Rint::None) {
+    if (fromType != Type::F32)
+      return nullptr;
+    return rint == Rint::Nearest ? commonRounding<Rint::Nearest>(toType)
+           : rint == Rint::Down  ? commonRounding<Rint::Down>(toType)
+           : rint == Rint::Zero  ? commonRounding<Rint::Zero>(toType)
+                                 : commonRounding<Rint::Up>(toType);
+  }
   if (toType == Type::F32) {
     switch (fromType) {
     case Type::BF16:
@@ -290,7 +336,8 @@ static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round 
     case Type::S32:
       return lanes<[](auto a) { return to<f32>(a); }, f32, s32>;
     case Type::U32:
-      return lanes<[](auto a) { return to<f32>(to<f64>(bits<Vs64>(to<u64>(a)))); }, f32, u32>;
+      return lanes<[](auto a) { return to<f32>(to<f64>(bits<Vs32>(a ^ 0x80000000)) + 0x1p31); },
+                   f32, u32>;
     case Type::F64:
       return lanes<[](auto a) { return canonical(to<f32>(a)); }, f32, f64>;
     default:

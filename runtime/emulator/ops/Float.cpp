@@ -364,9 +364,21 @@ void selectRcp(Decoder &d) {
     d.failType(type);
 }
 
+/// The root of a, the canonical NaN where a is negative or NaN. Asked as integers: to LLVM all NaNs
+/// are the same, and it folds a choice between them away.
+template <class T> static T root(T a) {
+  using U = Unsigned<std::remove_cvref_t<decltype(a[0])>>;
+  constexpr U Infinity = sizeof(U) == 4 ? U(0x7f800000) : U(0x7ff0000000000000);
+  constexpr U Nan = sizeof(U) == 4 ? U(0x7fffffff) : U(0x7ff8000000000000);
+  V<U> raw = bits<V<U>>(a), sign = raw & (U(1) << (8 * sizeof(U) - 1));
+  V<U> result = bits<V<U>>(squareRoot(a));
+  auto hasRoot = (raw <= Infinity) | (raw == sign);
+  return bits<T>(choose(hasRoot, result, splat<U>(Nan)));
+}
+
 template <bool Ftz> static Vf32 sqrt32(Vf32 a) {
-  Vf32 result = squareRoot(Ftz ? flush(a) : a);
-  return canonical(Ftz ? flush(result) : result);
+  Vf32 result = root(Ftz ? flush(a) : a);
+  return Ftz ? flush(result) : result;
 }
 
 void selectSqrt(Decoder &d) {
@@ -381,7 +393,7 @@ void selectSqrt(Decoder &d) {
   if (type == Type::F32)
     d.emit(m.ftz ? lanes<sqrt32<true>, f32, f32> : lanes<sqrt32<false>, f32, f32>);
   else if (type == Type::F64 && !m.ftz && !approximate)
-    d.emit(lanes<[](auto a) { return canonical(squareRoot(a)); }, f64, f64>);
+    d.emit(lanes<root<Vf64>, f64, f64>);
   else
     d.failType(type);
 }

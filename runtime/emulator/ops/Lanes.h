@@ -67,7 +67,9 @@ template <class To, class From> inline To bits(From from) {
 template <class T, class From> inline V<T> to(From from) {
   return __builtin_convertvector(from, V<T>);
 }
-template <class T> inline V<T> splat(T value) { return V<T>{} + value; }
+template <class T> inline V<T> splat(T value) {
+  return V<T>{value, value, value, value, value, value, value, value};
+}
 
 template <class T> inline V<T> load(const char *slot, int chunk) {
   return *reinterpret_cast<const V<T> *>(slot + chunk * sizeof(V<T>));
@@ -166,24 +168,30 @@ template <class T> inline T *at(Warp &w, u32 offset) {
 
 /// Writes `value` in the lanes of `mask`; mask bits 0-7 are this chunk's.
 template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value) {
-  store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
+  if ((mask & 0xff) == 0xff) [[likely]]
+    store<T>(slot, chunk, value);
+  else
+    store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
 }
 
 /// Operand offsets of an Inst, wherever they are.
 inline const u32 *operandsOf(const Inst &i) { return i.ops ? i.ops : i.s; }
 
+// Slots are looked up before the loop: for all the compiler knows, a store to one may change the
+// Warp.
 template <auto F, class D, class... S, std::size_t... N>
 inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
   u32 mask = executing(w, i);
-  char *d = w.file + i.s[0];
+  char *const d = w.file + i.s[0];
+  const char *const s[] = {w.file + i.s[1 + N]...};
   if (mask == ~0u) [[likely]] {
     for (int c = 0; c < Chunks; ++c) {
-      V<D> value = F(load<S>(w.file + i.s[1 + N], c)...);
+      V<D> value = F(load<S>(s[N], c)...);
       store<D>(d, c, value);
     }
   } else if (mask) {
     for (int c = 0; c < Chunks; ++c) {
-      V<D> value = F(load<S>(w.file + i.s[1 + N], c)...);
+      V<D> value = F(load<S>(s[N], c)...);
       merge<D>(d, c, mask >> (c * Chunk), value);
     }
   }
@@ -197,16 +205,16 @@ template <auto F, class D, class... S> void lanes(Warp &w, const Inst &i) {
 template <auto F, class D, class... S, std::size_t... N>
 inline void eachOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
   u32 mask = executing(w, i);
-  D *d = at<D>(w, i.s[0]);
+  D *const d = at<D>(w, i.s[0]);
+  const char *const s[] = {w.file + i.s[1 + N]...};
+  auto run = [&](int lane) { d[lane] = F(reinterpret_cast<const S *>(s[N])[lane]...); };
   if (mask == ~0u) {
     for (int lane = 0; lane < 32; ++lane)
-      d[lane] = F(at<S>(w, i.s[1 + N])[lane]...);
+      run(lane);
     return;
   }
-  for (u32 left = mask; left; left &= left - 1) {
-    int lane = __builtin_ctz(left);
-    d[lane] = F(at<S>(w, i.s[1 + N])[lane]...);
-  }
+  for (u32 left = mask; left; left &= left - 1)
+    run(__builtin_ctz(left));
 }
 
 /// Destination 0 = F(sources 1, 2, ...), lane by lane.

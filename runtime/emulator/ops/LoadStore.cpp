@@ -10,6 +10,7 @@
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/Transpose.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace planemu::PLANEMU_ISA {
@@ -19,36 +20,81 @@ static constexpr const char *storeNames[] = {"st.global", "st.shared", "st.local
 
 template <class T> static T *hostPointer(u64 address) { return reinterpret_cast<T *>(address); }
 
+/// The rows of eight lanes as vectors. Rows are read straight into registers where the compiler can
+/// join them: going through a buffer would make wide loads wait for narrow stores.
+template <class T, int N> static void gatherRows(const u64 *host, V<T> *v) {
+  constexpr int RowBytes = N * sizeof(T);
+  struct Image {
+    char bytes[Chunk * RowBytes];
+  } image;
+  if constexpr (RowBytes == 16) {
+    typedef u64 Half __attribute__((vector_size(16)));
+    typedef u64 Whole __attribute__((vector_size(32)));
+    struct {
+      Whole pairs[4];
+    } rows;
+    for (int n = 0; n < 4; ++n) {
+      Half low, high;
+      std::memcpy(&low, hostPointer<char>(host[2 * n]), 16);
+      std::memcpy(&high, hostPointer<char>(host[2 * n + 1]), 16);
+      rows.pairs[n] = __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    }
+    image = bits<Image>(rows);
+  } else if constexpr (RowBytes == 8) {
+    typedef u64 Whole __attribute__((vector_size(32)));
+    struct {
+      Whole fours[2];
+    } rows;
+    for (int n = 0; n < 2; ++n)
+      rows.fours[n] = Whole{*hostPointer<u64>(host[4 * n]), *hostPointer<u64>(host[4 * n + 1]),
+                            *hostPointer<u64>(host[4 * n + 2]), *hostPointer<u64>(host[4 * n + 3])};
+    image = bits<Image>(rows);
+  } else {
+    for (int lane = 0; lane < Chunk; ++lane)
+      std::memcpy(image.bytes + lane * RowBytes, hostPointer<char>(host[lane]), RowBytes);
+  }
+  std::memcpy(v, &image, sizeof(image));
+}
+
 /// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
 template <Where Space, class Base, class T, class R, int N>
 static void loadRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
-  const u32 *ops = operandsOf(i);
   constexpr u32 RowBytes = N * sizeof(T);
+  char *const file = w.file;
+  u32 slots[N];
+  std::copy(i.ops, i.ops + N, slots);
   Rows rows;
-  formAddresses<Base>(w, ops[N], i.imm, rows.host);
+  formAddresses<Base>(w, i.ops[N], i.imm, rows.host);
   resolve<Space>(w, i, mask, RowBytes, RowBytes, loadNames[int(Space)], rows);
+  bool everyLane = mask == ~0u && !w.cta->failed;
+  if (N == 1 && !rows.whole && everyLane) {
+    // Lanes apart, one value each: straight into the register.
+    R *const d = reinterpret_cast<R *>(file + slots[0]);
+    using E = std::conditional_t<std::is_signed_v<T>, Signed<R>, R>;
+    for (int lane = 0; lane < 32; ++lane)
+      d[lane] = static_cast<R>(static_cast<E>(*hostPointer<T>(rows.host.of[lane])));
+    return;
+  }
   alignas(64) char gathered[32 * RowBytes];
   const char *from = rows.whole;
-  if (!from) {
-    if (mask == ~0u && !w.cta->failed) {
-      for (int lane = 0; lane < 32; ++lane)
+  if (!from && !everyLane) {
+    std::memset(gathered, 0, sizeof(gathered));
+    for (u32 left = mask; left; left &= left - 1) {
+      int lane = __builtin_ctz(left);
+      if (rows.host.of[lane])
         std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
-    } else {
-      std::memset(gathered, 0, sizeof(gathered));
-      for (u32 left = mask; left; left &= left - 1) {
-        int lane = __builtin_ctz(left);
-        if (rows.host.of[lane])
-          std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
-      }
     }
     from = gathered;
   }
   for (int c = 0; c < Chunks; ++c) {
     V<T> v[N];
-    std::memcpy(v, from + c * sizeof(v), sizeof(v));
+    if (from)
+      std::memcpy(v, from + c * sizeof(v), sizeof(v));
+    else
+      gatherRows<T, N>(rows.host.of + c * Chunk, v);
     rowsToColumns<T, N>(v);
     for (int n = 0; n < N; ++n) {
       V<R> value;
@@ -57,9 +103,9 @@ static void loadRows(Warp &w, const Inst &i) {
       else
         value = bits<V<R>>(to<std::conditional_t<std::is_signed_v<T>, Signed<R>, R>>(v[n]));
       if (mask == ~0u) [[likely]]
-        store<R>(w.file + ops[n], c, value);
+        store<R>(file + slots[n], c, value);
       else
-        merge<R>(w.file + ops[n], c, mask >> (c * Chunk), value);
+        merge<R>(file + slots[n], c, mask >> (c * Chunk), value);
     }
   }
 }
@@ -69,10 +115,12 @@ static void storeRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
-  const u32 *ops = operandsOf(i);
   constexpr u32 RowBytes = N * sizeof(T);
+  const char *const file = w.file;
+  u32 slots[N];
+  std::copy(i.ops + 1, i.ops + 1 + N, slots);
   Rows rows;
-  formAddresses<Base>(w, ops[0], i.imm, rows.host);
+  formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
   resolve<Space>(w, i, mask, RowBytes, RowBytes, storeNames[int(Space)], rows);
   alignas(64) char scattered[32 * RowBytes];
   char *into = rows.whole ? rows.whole : scattered;
@@ -80,9 +128,9 @@ static void storeRows(Warp &w, const Inst &i) {
     V<T> v[N];
     for (int n = 0; n < N; ++n) {
       if constexpr (sizeof(T) == sizeof(R))
-        v[n] = load<T>(w.file + ops[1 + n], c);
+        v[n] = load<T>(file + slots[n], c);
       else
-        v[n] = to<T>(load<R>(w.file + ops[1 + n], c));
+        v[n] = to<T>(load<R>(file + slots[n], c));
     }
     columnsToRows<T, N>(v);
     std::memcpy(into + c * sizeof(v), v, sizeof(v));
@@ -240,12 +288,19 @@ static bool takeOrder(Decoder &d, const char *ordering) {
   return orders;
 }
 
+static Type takeMemoryType(Decoder &d) {
+  Type type = d.takeType();
+  if (!isBits(type) && !isInteger(type) && type != Type::F32 && type != Type::F64)
+    d.failType(type);
+  return type;
+}
+
 void selectLd(Decoder &d) {
   bool acquire = takeOrder(d, ".acquire");
   Space space = takeSpace(d);
   takeHints(d);
   unsigned count = takeCount(d);
-  Type type = d.takeType();
+  Type type = takeMemoryType(d);
   const Operand &to = d.operand(0);
   if ((to.kind == Operand::Vector) != (count > 1) || d.elements(0) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
@@ -282,7 +337,7 @@ void selectSt(Decoder &d) {
   Space space = takeSpace(d);
   takeHints(d);
   unsigned count = takeCount(d);
-  Type type = d.takeType();
+  Type type = takeMemoryType(d);
   const Operand &from = d.operand(1);
   if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");

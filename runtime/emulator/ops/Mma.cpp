@@ -149,9 +149,13 @@ struct F16Format {
 struct E4m3Format {
   static constexpr int Bytes = 1;
   static Vf32 widen(const char *from) {
-    Vu8 raw;
+    u64 raw;
     std::memcpy(&raw, from, sizeof(raw));
-    return e4m3ToF32(to<u16>(raw));
+    Vu32 codes = to<u32>(bits<Vu8>(raw));
+    // A byte is a NaN if its low seven bits are all ones, that is if one more carries into the
+    // eighth.
+    bool anyNan = ((raw & 0x7f7f7f7f7f7f7f7f) + 0x0101010101010101) & 0x8080808080808080;
+    return anyNan ? e4m3ToF32(codes) : e4m3NumberToF32(codes);
   }
 };
 struct E5m2Format {
@@ -217,7 +221,7 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
     }
     for (int k = 0; k < K; ++k)
       for (int row = 0; row < 8; ++row)
-        sum[row] = fma(splat<f32>(0) + a[8 * half + row][k], b[k], sum[row]);
+        sum[row] = fma(splat<f32>(a[8 * half + row][k]), b[k], sum[row]);
     for (int pair = 0; pair < 4; ++pair) {
       Vf32 first = canonical(sum[2 * pair]), second = canonical(sum[2 * pair + 1]);
       store<f32>(w.file + d[2 * half], pair,

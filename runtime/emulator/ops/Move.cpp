@@ -8,6 +8,8 @@
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/LoadStore.h"
 
+#include <algorithm>
+
 namespace planemu::PLANEMU_ISA {
 
 template <class T> static void copy(Warp &w, const Inst &i) {
@@ -37,12 +39,15 @@ Exec copyOf(Decoder &d, unsigned bits) {
 template <class Whole, class Part> static void pack(Warp &w, const Inst &i) {
   constexpr int Count = sizeof(Whole) / sizeof(Part);
   u32 mask = executing(w, i);
-  const u32 *ops = operandsOf(i);
+  char *const file = w.file;
+  const u32 d = i.s[0];
+  u32 parts[Count];
+  std::copy(i.s + 1, i.s + 1 + Count, parts);
   for (int c = 0; c < Chunks; ++c) {
     V<Whole> value = {};
     for (int n = 0; n < Count; ++n)
-      value |= to<Whole>(load<Part>(w.file + ops[1 + n], c)) << (8 * sizeof(Part) * n);
-    merge<Whole>(w.file + ops[0], c, mask >> (c * Chunk), value);
+      value |= to<Whole>(load<Part>(file + parts[n], c)) << (8 * sizeof(Part) * n);
+    merge<Whole>(file + d, c, mask >> (c * Chunk), value);
   }
 }
 
@@ -50,15 +55,18 @@ template <class Whole, class Part> static void pack(Warp &w, const Inst &i) {
 template <class Whole, class Part> static void unpack(Warp &w, const Inst &i) {
   constexpr int Count = sizeof(Whole) / sizeof(Part);
   u32 mask = executing(w, i);
-  const u32 *ops = operandsOf(i);
+  char *const file = w.file;
+  u32 parts[Count];
+  std::copy(i.s, i.s + Count, parts);
+  const u32 a = i.s[Count];
   for (int c = 0; c < Chunks; ++c) {
-    V<Whole> value = load<Whole>(w.file + ops[Count], c);
+    V<Whole> value = load<Whole>(file + a, c);
     for (int n = 0; n < Count; ++n) {
       V<Part> part = to<Part>(value >> (8 * sizeof(Part) * n));
       if (mask == ~0u) [[likely]]
-        store<Part>(w.file + ops[n], c, part);
+        store<Part>(file + parts[n], c, part);
       else
-        merge<Part>(w.file + ops[n], c, mask >> (c * Chunk), part);
+        merge<Part>(file + parts[n], c, mask >> (c * Chunk), part);
     }
   }
 }
@@ -159,13 +167,14 @@ void selectIsspacep(Decoder &d) {
 
 template <class T> static void select(Warp &w, const Inst &i) {
   u32 mask = executing(w, i), take = readMask(w, i.s[3]) ^ static_cast<u32>(i.imm);
+  char *const d = w.file + i.s[0];
+  const char *const a = w.file + i.s[1], *const b = w.file + i.s[2];
   for (int c = 0; c < Chunks; ++c) {
-    V<T> value = choose(expand<T>(take >> (c * Chunk)), load<T>(w.file + i.s[1], c),
-                        load<T>(w.file + i.s[2], c));
+    V<T> value = choose(expand<T>(take >> (c * Chunk)), load<T>(a, c), load<T>(b, c));
     if (mask == ~0u) [[likely]]
-      store<T>(w.file + i.s[0], c, value);
+      store<T>(d, c, value);
     else
-      merge<T>(w.file + i.s[0], c, mask >> (c * Chunk), value);
+      merge<T>(d, c, mask >> (c * Chunk), value);
   }
 }
 

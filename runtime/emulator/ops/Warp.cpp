@@ -50,6 +50,31 @@ template <Mode M> static void shuffle(Warp &w, const Inst &i) {
   writeMask(w, i.s[2], inRange, mask);
 }
 
+/// The same where segment and clamp are constants that take in the whole warp.
+template <Mode M> static void shuffleWhole(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (mask != ~0u)
+    return shuffle<M>(w, i);
+  u32 source[32], inRange = 0;
+  std::memcpy(source, w.file + i.s[3], sizeof(source));
+  u32 *const d = at<u32>(w, i.s[1]);
+  const u32 *const b = at<u32>(w, i.s[4]);
+  u32 from[32]; // d may be b
+  for (u32 lane = 0; lane < 32; ++lane) {
+    u32 by = b[lane] & 31;
+    from[lane] = M == Mode::Up          ? lane - by
+                 : M == Mode::Down      ? lane + by
+                 : M == Mode::Butterfly ? lane ^ by
+                                        : by;
+  }
+  for (u32 lane = 0; lane < 32; ++lane) {
+    bool ok = from[lane] < 32;
+    d[lane] = source[ok ? from[lane] : lane];
+    inRange |= u32(ok) << lane;
+  }
+  writeMask(w, i.s[2], inRange, mask);
+}
+
 /// The butterfly of a full-warp reduction: distance and clamp are constants.
 template <int Distance> static void butterfly(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
@@ -93,8 +118,13 @@ void selectShfl(Decoder &d) {
   d.use(2, Type::B32);
   d.use(3, Type::B32);
   std::int64_t by, clamp;
-  if (run == Exec(shuffle<Mode::Butterfly>) && d.isImmediate(2, by) && d.isImmediate(3, clamp) &&
-      clamp == 31)
+  bool up = run == Exec(shuffle<Mode::Up>), butterflies = run == Exec(shuffle<Mode::Butterfly>);
+  if (d.isImmediate(3, clamp) && clamp == (up ? 0 : 31))
+    run = up                                 ? shuffleWhole<Mode::Up>
+          : butterflies                      ? shuffleWhole<Mode::Butterfly>
+          : run == Exec(shuffle<Mode::Down>) ? shuffleWhole<Mode::Down>
+                                             : shuffleWhole<Mode::Index>;
+  if (butterflies && d.isImmediate(2, by) && d.isImmediate(3, clamp) && clamp == 31)
     run = by == 1    ? butterfly<1>
           : by == 2  ? butterfly<2>
           : by == 4  ? butterfly<4>
