@@ -1,10 +1,10 @@
-/*===- embed.c - a program of its own that runs a bundle ------------------------------------------===*
+/*===- embed.c - a program of its own that runs a bundle --------------------------------------===*
  *
  *   cc embed.c $(pkg-config --cflags --libs planrt) -o embed
  *   ./embed model.bundle checkpoint/ 5 17 3
  *
  * Feeds the tokens and prints the eight that follow.
- *===----------------------------------------------------------------------------------------------===*/
+ *===------------------------------------------------------------------------------------------===*/
 #include <planrt/planrt.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/*===- planrt.h - run a bundle ------------------------------------------------------------------===*
+/*===- planrt.h - run a bundle --------------------------------------------------------------===*
  *
  * A complete program: teacher-force three tokens, print the token that follows.
  *
@@ -29,19 +29,19 @@
  *   }
  *
  * Ownership   Every handle that a function gives belongs to the caller, who frees it with the
- *             function of its noun. Handles keep alive what they were made from, so they may be freed
- *             in any order. Freeing NULL does nothing.
+ *             function of its noun. Handles keep alive what they were made from, so they may be
+ *             freed in any order. Freeing NULL does nothing.
  * Threads     Different handles may be used by different threads at once, also when they were made
  *             from a common one. One session and its steps are used by one thread at a time.
- * Errors      Functions return PLANRT_OK or another status. Where a `planrt_error **` is given (NULL
- *             is allowed), it then receives a message, to be freed with planrt_error_free; on success
- *             it is left alone. Outputs are written on success only. What a failure leaves behind is
- *             said at each function; unless it says otherwise, nothing has changed.
+ * Errors      Functions return PLANRT_OK or another status. A `planrt_error **` (it may be NULL)
+ *             then receives a message, to be freed with planrt_error_free; on success it is left
+ *             alone. Outputs are written on success only. What a failure leaves behind is said at
+ *             each function; unless it says otherwise, nothing has changed.
  * State       There is no global state. Nothing is printed, nothing is read from the environment.
  *
  * Option structs begin with their size; initialise them with the function beside them, then change
  * what you need: they may grow. Where options are taken, NULL means the initial ones.
- *===----------------------------------------------------------------------------------------------===*/
+ *===------------------------------------------------------------------------------------------===*/
 #ifndef PLANRT_PLANRT_H
 #define PLANRT_PLANRT_H
 
@@ -58,7 +58,7 @@
 extern "C" {
 #endif
 
-/*===- Status and errors ------------------------------------------------------------------------===*/
+/*===- Status and errors --------------------------------------------------------------------===*/
 
 /* Values are pinned; new ones are added at the end. */
 typedef enum planrt_status {
@@ -84,7 +84,7 @@ PLANRT_API void planrt_error_free(planrt_error *error);
 /* "0.1.0". Since 0.1. */
 PLANRT_API const char *planrt_version(void);
 
-/*===- Bundle -----------------------------------------------------------------------------------===*/
+/*===- Bundle -------------------------------------------------------------------------------===*/
 
 typedef struct planrt_bundle planrt_bundle;
 
@@ -114,7 +114,7 @@ PLANRT_API uint32_t planrt_bundle_program_count(const planrt_bundle *bundle);
 PLANRT_API planrt_status planrt_bundle_program_info(const planrt_bundle *bundle, uint32_t index,
                                                     planrt_program_info *out, planrt_error **error);
 
-/*===- Device -----------------------------------------------------------------------------------===*/
+/*===- Device -------------------------------------------------------------------------------===*/
 
 typedef struct planrt_device planrt_device;
 
@@ -138,7 +138,7 @@ PLANRT_API const char *planrt_device_product(const planrt_device *device);
 /* 121 for compute capability 12.1. Since 0.1. */
 PLANRT_API uint32_t planrt_device_sm(const planrt_device *device);
 
-/*===- Weights ----------------------------------------------------------------------------------===*/
+/*===- Weights ------------------------------------------------------------------------------===*/
 
 typedef struct planrt_weights planrt_weights;
 
@@ -148,8 +148,8 @@ typedef struct planrt_weights planrt_weights;
  *         model.safetensors; read while binding, not touched afterwards
  *
  * Fails with PLANRT_ERR_WEIGHTS if tensors are missing or have another dtype or shape: the message
- * lists all of them and nothing has been uploaded. Tensors that the bundle does not name are counted,
- * not refused. Any number of threads may bind one bundle at once. Since 0.1. */
+ * lists all of them and nothing has been uploaded. Tensors that the bundle does not name are
+ * counted, not refused. Any number of threads may bind one bundle at once. Since 0.1. */
 PLANRT_API planrt_status planrt_weights_open(const planrt_bundle *bundle,
                                              const planrt_device *device, const char *path,
                                              planrt_weights **out, planrt_error **error);
@@ -165,13 +165,13 @@ PLANRT_API void planrt_weights_free(planrt_weights *weights);
 /* Tensors of the checkpoint that nobody reads. Since 0.1. */
 PLANRT_API uint64_t planrt_weights_unread(const planrt_weights *weights);
 
-/* Copies bytes of an operand back: of its data, or of its scales. `name` is one of the bundle's weights.
- * Since 0.1. */
+/* Copies bytes of an operand back: of its data, or of its scales. `name` is one of the bundle's
+ * weights. Since 0.1. */
 PLANRT_API planrt_status planrt_weights_read(const planrt_weights *weights, const char *name,
                                              int scales, uint64_t offset, void *out, uint64_t bytes,
                                              planrt_error **error);
 
-/*===- Session ----------------------------------------------------------------------------------===*/
+/*===- Session ------------------------------------------------------------------------------===*/
 
 /* Sequences with their states and KV cache. Sequences are numbered from 0 and start empty. */
 typedef struct planrt_session planrt_session;
@@ -179,9 +179,9 @@ typedef struct planrt_session planrt_session;
 typedef struct planrt_session_options {
   size_t size;
   uint32_t sequences; /* 1 */
-  int in_place;       /* 0. Otherwise a sequence has one state slot instead of two: less memory, but a
-                         step that fails on the device leaves its sequences unusable until reset. */
-  int64_t kv_tokens;  /* 0: room for max_context tokens of every sequence; else for this many in all */
+  int in_place;       /* 0. Otherwise a sequence has one state slot, not two: less memory, but a
+                         step that fails on the device leaves it unusable until reset */
+  int64_t kv_tokens;  /* 0: room for max_context tokens a sequence; else this many in all */
 } planrt_session_options;
 PLANRT_API void planrt_session_options_init(planrt_session_options *options);
 
@@ -217,7 +217,7 @@ PLANRT_API planrt_status planrt_session_state_read(const planrt_session *session
 /* The size of that pool; 0 if there is no such state. Since 0.1. */
 PLANRT_API uint64_t planrt_session_state_bytes(const planrt_session *session, const char *name);
 
-/*===- Step -------------------------------------------------------------------------------------===*/
+/*===- Step ---------------------------------------------------------------------------------===*/
 
 /* Runs one program on the sequences of a session. Owns the workspace, the block that is copied to
  * the device at the start of a step, and the captured graph. */
@@ -234,9 +234,9 @@ PLANRT_API void planrt_step_options_init(planrt_step_options *options);
  *
  * program  a name, or NULL for the bundle's only (or else first) program
  *
- * Of the images in the bundle the device's own cubin is taken; if the device has no use for any, the
- * PTX of the highest target that is not above it. Fails with PLANRT_ERR_ENVIRONMENT if neither is
- * there, with PLANRT_ERR_INPUT if there is no such program. Since 0.1. */
+ * Of the images in the bundle the device's own cubin is taken; if the device has no use for any,
+ * the PTX of the highest target that is not above it. Fails with PLANRT_ERR_ENVIRONMENT if neither
+ * is there, with PLANRT_ERR_INPUT if there is no such program. Since 0.1. */
 PLANRT_API planrt_status planrt_step_open(planrt_session *session, const char *program,
                                           const planrt_step_options *options, planrt_step **out,
                                           planrt_error **error);
@@ -257,9 +257,9 @@ PLANRT_API planrt_status planrt_step_memory(const planrt_step *step, planrt_memo
  * next       receives the token of the highest logit of each; may be NULL
  *
  * Refused with PLANRT_ERR_INPUT, before anything is started: a token outside the vocabulary, a
- * sequence that is full, a KV cache without a free block; with PLANRT_ERR_ARGUMENT: a wrong count, an
- * unknown or repeated sequence. A step that fails on the device commits nothing: the sequences have
- * the tokens and states they had. Since 0.1. */
+ * sequence that is full, a KV cache without a free block; with PLANRT_ERR_ARGUMENT: a wrong count,
+ * an unknown or repeated sequence. A step that fails on the device commits nothing: the sequences
+ * have the tokens and states they had. Since 0.1. */
 PLANRT_API planrt_status planrt_step_run(planrt_step *step, uint32_t count,
                                          const uint32_t *sequences, const int32_t *tokens,
                                          int32_t *next, planrt_error **error);

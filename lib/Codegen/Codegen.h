@@ -108,8 +108,8 @@ public:
   /// "ptxas V13.0.88", or "" if there is none or the stage does not ask for one.
   const std::string &assembler() const;
 
-  /// "LLVM 22.1.8".
-  static std::string backend();
+  /// The version of LLVM: "22.1.8".
+  static std::string llvmVersion();
 
   /// What the user should know, once: a cache that cannot be written. Empty if nothing.
   std::string warning() const;

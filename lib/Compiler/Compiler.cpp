@@ -238,9 +238,11 @@ Outcome Session::bundle(ArrayRef<CompiledKernel> kernels, const std::vector<Sour
                         const Source &config, std::string &output) {
   bundle::Manifest manifest;
   manifest.provenance.planc = PLANC_VERSION;
-  manifest.provenance.llvm = Codegen::backend();
-  if (!codegen->assembler().empty())
-    manifest.provenance.ptxas = codegen->assembler();
+  manifest.provenance.llvm = Codegen::llvmVersion();
+  if (StringRef assembler = codegen->assembler(); !assembler.empty()) {
+    assembler.consume_front("ptxas ");
+    manifest.provenance.ptxas = assembler.str();
+  }
   manifest.provenance.config_digest = digest(config.text);
 
   auto dims = module->getOperation()->getAttrOfType<DictionaryAttr>(plan::kDimsAttrName);
@@ -253,10 +255,10 @@ Outcome Session::bundle(ArrayRef<CompiledKernel> kernels, const std::vector<Sour
     manifest.targets.push_back({target->arch(), target->sm, std::string(target->name)});
 
   llvm::DenseMap<Operation *, plan::LaunchOp> launches;
+  SymbolTable symbols(*module);
   module->walk([&](plan::LaunchOp launch) {
-    if (launch.getKernelAttr())
-      launches.try_emplace(SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr()),
-                           launch);
+    if (auto kernel = launch.getKernel())
+      launches.try_emplace(symbols.lookup(*kernel), launch);
   });
   std::vector<bundle::SectionData> sections;
   manifest.kernels = describeKernels(kernels, launches, options.kvBlock, sections);

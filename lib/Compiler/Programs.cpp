@@ -245,6 +245,7 @@ static StringRef symbolOf(Value operand) {
 
 llvm::StringMap<plan::NodeAttr> planc::firstUses(ModuleOp module) {
   llvm::StringMap<plan::NodeAttr> uses;
+  SymbolTable symbols(module);
   auto addUses = [&](OperandRange inputs, Block &body, auto nodeOf) {
     for (auto [operand, argument] : llvm::zip_equal(inputs, body.getArguments()))
       if (StringRef symbol = symbolOf(operand); !symbol.empty())
@@ -261,8 +262,7 @@ llvm::StringMap<plan::NodeAttr> planc::firstUses(ModuleOp module) {
       auto launch = dyn_cast<plan::LaunchOp>(op);
       if (!launch || !launch.getKernelAttr())
         continue;
-      auto kernel =
-          SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(launch, launch.getKernelAttr());
+      auto kernel = symbols.lookup<plan::KernelOp>(*launch.getKernel());
       addUses(launch.getInputs(), kernel.getBody().front(),
               [&](size_t member) { return cast<plan::NodeAttr>(launch.getNodes()[member]); });
     }

@@ -92,6 +92,11 @@ mlir::OwningOpRef<mlir::ModuleOp> planc::importPlans(mlir::MLIRContext *context,
     problems.finish();
     ok &= !problems.any();
   }
+  if (!ok)
+    return {};
+  // The verifier stops at the first op; a user wants all nodes that do not fit.
+  module.walk(
+      [&](plan::PlanNode node) { ok &= mlir::succeeded(node->getName().verifyInvariants(node)); });
   if (!ok || mlir::failed(mlir::verify(module)))
     return {};
   return owner;

@@ -34,7 +34,7 @@ static bool within(Element element, double device, double exact, double slack) {
     return device >= bf(low) && device <= bf(high);
   if (element == Element::F32)
     return device >= f32(low) && device <= f32(high);
-  return device == exact;
+  return std::fabs(device - exact) <= slack;
 }
 
 /// `data` holds the device's elements of `expected`.
@@ -68,6 +68,8 @@ static EdgeReport compareElements(const Tensor &expected, const void *data) {
 static void compareOutputs(const Evaluation &evaluation, std::span<const Argument> outputs,
                            Report &report) {
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].data)
+      continue;
     const NodeResult &result = evaluation.results[evaluation.outputs[i]];
     EdgeReport edge = compareElements(result.value, outputs[i].data);
     edge.node = result.node;
@@ -132,6 +134,9 @@ Result<Report> compare(Operation *region, const Observation &observation, const 
     if (observation.states[i].data && observation.states[i].bytes != observation.arguments[i].bytes)
       return inputError("argument {}: the pool has {} bytes before the launch and {} after", i,
                         observation.arguments[i].bytes, observation.states[i].bytes);
+  if (size_t stored = region->getRegion(0).front().getTerminator()->getNumOperands();
+      observation.outputs.size() != stored)
+    return inputError("{} outputs given, the region has {}", observation.outputs.size(), stored);
   Result<Evaluation> evaluation =
       evaluate(region, observation.arguments, options, observation.outputs);
   if (!evaluation.ok())

@@ -21,7 +21,7 @@ namespace planc::reference {
 struct Observation {
   /// Of the region, in order, as they were before the launch. The pools of states are updated.
   std::span<const Argument> arguments;
-  /// What the device stored, in the order of the region's outputs.
+  /// What the device stored, in the order of the region's outputs; null: not to be compared.
   std::span<const Argument> outputs;
   /// One per argument: a state's pool after the launch; null for all others and for states that
   /// are not to be compared. May be empty.

@@ -97,7 +97,9 @@ namespace {
 class GraphRun {
 public:
   GraphRun(const Binder &bind, const Observer &observe, const Options &options)
-      : bind(bind), observe(observe), frame(options) {}
+      : bind(bind), observe(observe), frame(options) {
+    frame.judging = false; // over a whole graph the slack would grow without bounds
+  }
 
   Status run(Block &body) {
     llvm::DenseSet<Value> known;

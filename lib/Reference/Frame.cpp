@@ -144,8 +144,8 @@ Read Frame::readHeld(Value value) const {
   if (slot.tensor->exact.empty())
     return read(value);
   return {slot.tensor->exact.data(),
-          slot.tensor->slack.empty() ? nullptr : slot.tensor->slack.data(), slot.tensor->rows(),
-          slot.tensor->columns()};
+          !judging || slot.tensor->slack.empty() ? nullptr : slot.tensor->slack.data(),
+          slot.tensor->rows(), slot.tensor->columns()};
 }
 
 Read Frame::input(plan::PlanNode node) const {
@@ -228,7 +228,7 @@ Status Frame::store(Operation *op, llvm::function_ref<const Argument *(Value)> o
         return nodeError(op, "observed result {}: {}", cast<OpResult>(result).getResultNumber(),
                          values.error().message);
       tensor.stored = std::move(values->stored);
-    } else if (!tensor.slack.empty() &&
+    } else if (judging && !tensor.slack.empty() &&
                llvm::any_of(tensor.slack, [](double slack) { return slack > 0; })) {
       // What a device has stored lies between the roundings of the ends of its interval.
       slot.storedError = &errors.emplace_back(count);

@@ -51,6 +51,8 @@ public:
   const Options &options;
   /// The enclosing group multiplies on tensor cores.
   bool tensorCore = false;
+  /// Values will be held against a device's: nodes hear how far their inputs may be off.
+  bool judging = true;
 
   /// Gives `value` (an argument of the region or what a structure op stands for) its memory.
   Status bind(mlir::Value value, const Argument &argument, unsigned index);

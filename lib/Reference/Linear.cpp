@@ -37,8 +37,16 @@ static Sum dot(const double *x, const double *error, const double *w, int64_t co
     sum.exact += exact[lane];
     sum.magnitude += magnitude[lane];
   }
-  for (k = 0; error && k < count; ++k)
-    sum.error += error[k] * std::fabs(w[k]);
+  if (!error)
+    return sum;
+  double moved[kLanes] = {};
+  for (k = 0; k + kLanes <= count; k += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      moved[lane] += error[k + lane] * std::fabs(w[k + lane]);
+  for (; k < count; ++k)
+    moved[0] += error[k] * std::fabs(w[k]);
+  for (double part : moved)
+    sum.error += part;
   return sum;
 }
 

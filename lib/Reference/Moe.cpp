@@ -19,10 +19,20 @@ static bool ranksBefore(const double *values, int64_t a, int64_t b) {
   return a < b;
 }
 
+/// True if a device, whose logits may be off by their errors, may rank another expert here.
+static bool isClose(Read logits, int64_t row, int64_t chosen) {
+  int64_t begin = row * logits.columns, own = begin + chosen;
+  for (int64_t i = begin; i < begin + logits.columns; ++i)
+    if (i != own &&
+        std::fabs(logits.value[i] - logits.value[own]) <= logits.errorAt(i) + logits.errorAt(own))
+      return true;
+  return false;
+}
+
 Status evaluateNode(plan::TopKOp op, Frame &frame) {
   Read logits = frame.input(op);
   Tensor &weights = frame.define(op.getWeights());
-  Tensor &ids = frame.define(op.getIds(), /*sums=*/false);
+  Tensor &ids = frame.define(op.getIds());
   int64_t chosen = weights.columns();
   std::vector<int64_t> order(logits.columns);
   for (int64_t r = 0; r < logits.rows; ++r) {
@@ -38,6 +48,8 @@ Status evaluateNode(plan::TopKOp op, Frame &frame) {
       int64_t e = order[s], o = r * chosen + s;
       double difference = l[e] - largest, w = std::exp(difference) / total;
       ids.exact[o] = double(e);
+      // Logits that nobody can observe decide among equals in their own way.
+      ids.slack[o] = logits.error && isClose(logits, r, e) ? double(logits.columns) : 0;
       weights.exact[o] = weights.magnitude[o] = w;
       double error =
           logits.errorAt(r * logits.columns + e) + logits.errorAt(r * logits.columns + order[0]);

@@ -103,13 +103,22 @@ void Evaluator::writeCache(plan::KvWriteOp op, unsigned cache, Chunk chunk) {
 //===----------------------------------------------------------------------===//
 
 /// The value of `table[base + element]`, where `base` is a multiple of `count` known only at run
-/// time.
+/// time: a tree of selects over the bits of base / count.
 static Value lookupTable(KernelBuilder &b, ArrayRef<float> table, Value base, unsigned element,
                          unsigned count) {
-  Value result = b.f32(table[element]);
-  for (unsigned first = count; first < table.size(); first += count)
-    result = b.select(b.eq(base, first), b.f32(table[first + element]), result);
-  return result;
+  Values candidates;
+  for (unsigned first = 0; first < table.size(); first += count)
+    candidates.push_back(b.f32(table[first + element]));
+  Value index = b.div(base, count);
+  for (unsigned bit = 0; candidates.size() > 1; ++bit) {
+    Value isOdd = b.ne(b.bitAnd(index, int64_t(1) << bit), 0);
+    Values kept;
+    for (unsigned i = 0; i < candidates.size(); i += 2)
+      kept.push_back(i + 1 < candidates.size() ? b.select(isOdd, candidates[i + 1], candidates[i])
+                                               : candidates[i]);
+    candidates = std::move(kept);
+  }
+  return candidates.front();
 }
 
 /// The positions of the three streams for the pairs from `base` on: entry j serves the pairs base +

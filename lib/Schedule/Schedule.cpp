@@ -157,10 +157,9 @@ static void suggestGrouping(InFlightDiagnostic &error, plan::KernelOp kernel) {
 }
 
 FailureOr<EmittedKernel> planc::emitKernel(plan::KernelOp kernel, const ScheduleContext &context) {
-  DialectRegistry registry;
-  registerScheduleDialects(registry);
-  kernel->getContext()->appendDialectRegistry(registry);
-  kernel->getContext()->loadAllAvailableDialects();
+  kernel->getContext()
+      ->loadDialect<arith::ArithDialect, gpu::GPUDialect, LLVM::LLVMDialect, NVVM::NVVMDialect,
+                    scf::SCFDialect>();
   Refusals refusals;
   const Schedule *schedule = selectSchedule(kernel, refusals);
   if (!schedule) {

@@ -1,4 +1,4 @@
-/*===- HeaderTest.c - the header is C99, and failing calls say why ------------------------------===*/
+/*===- HeaderTest.c - the header is C99, and failing calls say why --------------------------===*/
 
 #include <planrt/planrt.h>
 

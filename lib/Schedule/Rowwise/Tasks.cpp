@@ -34,6 +34,7 @@ struct Cone {
   int64_t length = 0;     ///< of the norms
   bool mixed = false;     ///< norms of several lengths, or whose stretches move
   bool scattered = false; ///< reads a convolved channel elsewhere than at its own column
+  bool rotated = false;   ///< turned by a rope
   bool wide = false;      ///< touches f32 edges
   unsigned vector = 8;
   std::optional<Refusal> refusal;
@@ -100,6 +101,7 @@ private:
           int64_t headDim = *rope.getHeadDim().getConstant();
           bool inside = !cone.length || cone.length % headDim == 0;
           ropeHeads.push_back(headDim);
+          cone.rotated = true;
           return Way{false, way.sameSegment && inside, way.sameRow};
         })
         .Default(way);
@@ -121,6 +123,9 @@ static Cone coneOf(const Sink &sink) {
   // Four f32 elements a lane are one access, the neighbour's beside it: whole sectors.
   if (cone.wide)
     cone.vector = std::min(cone.vector, 4u);
+  // A rotation is a long computation for few of a head's columns: it is spread over the lanes.
+  if (cone.rotated && !cone.length)
+    cone.vector = std::min(cone.vector, 2u);
   return cone;
 }
 

@@ -241,6 +241,25 @@ TEST(compare_finds_a_wrong_element_and_a_stray_write) {
   CHECK_CONTAINS(report->edges[1].edge, "argument 5 outside of what is written");
 }
 
+TEST(unseen_logits_that_are_close_may_rank_either_way) {
+  auto slackOf = [](const std::vector<double> &weights, std::span<const Argument> observed) {
+    TestKernel kernel("%x: tensor<1x1xbf16>, %m: !plan.weight<3 x 1, bf16>",
+                      "%l = plan.router %x, %m precision<weight = bf16, act = bf16, out = [bf16]> "
+                      "steps<act bf16, weight bf16 -> bf16, mma bf16 * bf16, accumulate f32, scale "
+                      "none> : (tensor<1x1xbf16>, !plan.weight<3 x 1, bf16>) -> tensor<1x3xbf16>\n"
+                      "%w, %i = plan.top_k %l precision<act = bf16, out = [f32, i32]> steps<score "
+                      "f32> : (tensor<1x3xbf16>) -> (tensor<1x1xf32>, tensor<1x1xi32>)\n"
+                      "plan.yield %l, %i : tensor<1x3xbf16>, tensor<1x1xi32>");
+    auto evaluation = kernel.bf16({1}).bf16(weights).run(observed);
+    return evaluation.ok() ? evaluation->output(1).slack[0] : -1;
+  };
+  CHECK_EQ(slackOf({1, 2, 3}, {}), 0);
+  CHECK(slackOf({1, 3, 3}, {}) > 0);
+  std::vector<uint16_t> own(3, 0x3F80);
+  std::vector<Argument> observed{{own.data(), 6}, {}};
+  CHECK_EQ(slackOf({1, 3, 3}, observed), 0);
+}
+
 TEST(arguments_that_do_not_fit_are_refused) {
   TestKernel kernel(kAddNormArguments, addNorm("bf16"));
   auto few = kernel.bf16({1, 2, 3, 4}).bf16({0, 0, 0, 0}).run();
