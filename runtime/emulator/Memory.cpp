@@ -7,6 +7,7 @@
 
 #include "runtime/emulator/Memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -234,6 +235,27 @@ bool Memory::covers(std::uint64_t address, std::uint64_t bytes) const {
     bytes -= here;
   }
   return true;
+}
+
+void Memory::zero(std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t WorthIt = 1u << 20;
+  while (bytes) {
+    auto region = std::prev(regions.upper_bound(address));
+    std::uint64_t here = std::min(bytes, region->first + region->second.bytes - address);
+    std::uint64_t first = roundUp(address, Page), last = (address + here) / Page * Page;
+    // Private pages read as zero once dropped; those of a block are shared and must be cut out of
+    // its file.
+    int advice = region->second.kind == Kind::Mapping ? MADV_REMOVE : MADV_DONTNEED;
+    if (region->second.kind != Kind::Lent && here >= WorthIt && last > first &&
+        madvise(pointer(first), last - first, advice) == 0) {
+      std::memset(pointer(address), 0, first - address);
+      std::memset(pointer(last), 0, address + here - last);
+    } else {
+      std::memset(pointer(address), 0, here);
+    }
+    address += here;
+    bytes -= here;
+  }
 }
 
 void Memory::lend(std::uint64_t address, std::uint64_t bytes) {

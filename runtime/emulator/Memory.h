@@ -44,6 +44,9 @@ public:
   bool find(std::uint64_t address, RegionRef &region) const;
   /// True if all bytes of the range are valid, in one region or in adjacent ones.
   bool covers(std::uint64_t address, std::uint64_t bytes) const;
+  /// Zeros a covered range. Whole pages are given back to the host instead of being written, so
+  /// that clearing a large pool does not commit it.
+  void zero(std::uint64_t address, std::uint64_t bytes);
   /// Makes host memory of the caller valid for the time of a launch (its parameters).
   void lend(std::uint64_t address, std::uint64_t bytes);
   void takeBack(std::uint64_t address);

@@ -31,7 +31,9 @@ CUresult Driver::execute(const Node &node) {
                                                   " elements leaves its "
                                                   "allocation; the address is " +
                                                   memory->describe(fill.to));
-  if (fill.width == 1)
+  if (fill.value == 0)
+    memory->zero(fill.to, fill.count * fill.width);
+  else if (fill.width == 1)
     std::memset(reinterpret_cast<void *>(fill.to), static_cast<int>(fill.value), fill.count);
   else
     std::fill_n(reinterpret_cast<std::uint32_t *>(fill.to), fill.count, fill.value);

@@ -158,6 +158,20 @@ static void wrongCalls(const std::string &ptx) {
   CU(cuMemUnmap, range, 2 * step);
   CU(cuMemAddressFree, range, 4 * step);
 
+  // Clearing a pool that is larger than any host's memory commits nothing.
+  CUdeviceptr pool;
+  CU(cuMemAlloc_v2, &pool, 100ull << 30);
+  CU(cuMemsetD8_v2, pool + (1 << 20) - 3, 5, 16);
+  CU(cuMemsetD8_v2, pool + (99ull << 30), 5, 16);
+  CU(cuMemsetD8_v2, pool + (1 << 20), 0, (100ull << 30) - (1 << 20));
+  CU(cuMemcpyDtoH_v2, bytes, pool + (1 << 20) - 4, 16);
+  if (bytes[0] != 0 || bytes[1] != 5 || bytes[3] != 5 || bytes[4] != 0 || bytes[12] != 0)
+    die("a fill with zeros wrote the wrong bytes");
+  CU(cuMemcpyDtoH_v2, bytes, pool + (99ull << 30), 16);
+  if (bytes[0] != 0)
+    die("a fill with zeros missed a page");
+  CU(cuMemFree_v2, pool);
+
   // Capture: nothing runs before the graph does, and it keeps its code when the module goes.
   CUstream stream;
   CU(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
