@@ -36,8 +36,9 @@ private:
 
 namespace detail {
 
-/// Throws unless `status` is PLANRT_OK; takes the error.
-inline void check(planrt_status status, planrt_error *error) {
+/// Throws unless `status` is PLANRT_OK; takes the error. By reference: the call that gives the
+/// status may be evaluated after a copy of the pointer would be.
+inline void check(planrt_status status, planrt_error *&error) {
   if (status == PLANRT_OK)
     return;
   std::string file = planrt_error_file(error), message = planrt_error_message(error);

@@ -110,10 +110,11 @@ int32_t sample::Oracle::argmax(const std::vector<float> &logits) {
 // Handles
 //===----------------------------------------------------------------------===//
 
-bool sample::Handles::take(planrt_status result, planrt_error *error) {
+bool sample::Handles::take(planrt_status result, planrt_error *&error) {
   status = result;
   message = error ? planrt_error_message(error) : "";
   planrt_error_free(error);
+  error = nullptr;
   return result == PLANRT_OK;
 }
 

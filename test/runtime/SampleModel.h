@@ -65,8 +65,9 @@ struct Handles {
   /// Runs one step; `next` is what came out.
   planrt_status run(std::vector<uint32_t> sequences, std::vector<int32_t> tokens);
   std::vector<float> logits(uint32_t row);
-  /// Takes the status and message of a call.
-  bool take(planrt_status result, planrt_error *error);
+  /// Takes the status and message of a call; `error` by reference, since the call may be evaluated
+  /// after a copy would be.
+  bool take(planrt_status result, planrt_error *&error);
   ~Handles();
 
   std::vector<int32_t> next;

@@ -48,7 +48,8 @@ struct Comparison::Impl {
   /// Memory for `bytes` that lives until the launch is judged.
   void *allocate(uint64_t bytes) { return memory.emplace_back(bytes).data(); }
   Status readBuffer(const std::string &name, uint64_t bytes, Argument &argument);
-  Status status(planrt_status result, planrt_error *error) const {
+  /// `error` by reference: the call that gives the result may be evaluated after a copy would be.
+  Status status(planrt_status result, planrt_error *&error) const {
     if (result == PLANRT_OK)
       return {};
     Error failure{planrt_error_message(error), ErrorKind::Device, planrt_error_file(error)};
