@@ -35,31 +35,31 @@ template <class Base> inline void formAddresses(Warp &w, u32 slot, s64 offset, A
 }
 
 /// True if lane n accesses the bytes right after lane n - 1.
-inline bool contiguous(const Addresses &a, u32 rowBytes) {
-  if (a.of[31] - a.of[0] != 31ull * rowBytes || a.of[1] - a.of[0] != rowBytes)
+template <u32 RowBytes> inline bool contiguous(const Addresses &a) {
+  if (a.of[31] - a.of[0] != 31ull * RowBytes || a.of[1] - a.of[0] != RowBytes)
     return false;
   Vu64 lane = {0, 1, 2, 3, 4, 5, 6, 7};
-  Vu64 expected = lane * u64(rowBytes) + a.of[0];
+  Vu64 expected = lane * u64(RowBytes) + a.of[0];
   Vu64 different = {};
   for (int c = 0; c < Chunks; ++c) {
     different |= load<u64>(reinterpret_cast<const char *>(a.of), c) ^ expected;
-    expected += u64(Chunk) * rowBytes;
+    expected += u64(Chunk) * RowBytes;
   }
   return compress(different != 0) == 0;
 }
 
-/// True if all lanes of `mask` lie in `region` and are aligned to `align`.
-inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region, u32 rowBytes,
-                      u32 align) {
-  if (region.size < rowBytes)
+/// True if all lanes of `mask` lie in `region` and are aligned to their rows.
+template <u32 RowBytes>
+inline bool allInside(const Addresses &a, u32 mask, const RegionRef &region) {
+  if (region.size < RowBytes)
     return false;
-  u64 last = region.size - rowBytes;
+  u64 last = region.size - RowBytes;
   Vs64 bad = {};
   for (int c = 0; c < Chunks; ++c) {
     Vu64 address = load<u64>(reinterpret_cast<const char *>(a.of), c);
     Vs64 offset = bits<Vs64>(address - region.low);
     Vs64 wrong = offset | (static_cast<s64>(last) - offset) |
-                 bits<Vs64>(Vu64{} - (address & u64(align - 1)));
+                 bits<Vs64>(Vu64{} - (address & u64(RowBytes - 1)));
     bad |= mask == ~0u ? wrong : wrong & expand<u64>(mask >> (c * Chunk));
   }
   return compress(bad < 0) == 0;
@@ -96,7 +96,7 @@ inline u64 resolveLane(Warp &w, const Inst &i, int lane, u64 address, u32 rowByt
   return 0;
 }
 
-/// The host's rows of a warp. `whole`: lane n's row is at rows + n * rowBytes; else at host.of[n],
+/// The host's rows of a warp. `whole`: lane n's row is at rows + n * RowBytes; else at host.of[n],
 /// which is 0 for lanes that do not access.
 struct Rows {
   char *whole;
@@ -111,29 +111,28 @@ template <Where Space> inline RegionRef regionOf(Warp &w, const Inst &i) {
 }
 
 /// Resolves the addresses in rows.host (in place).
-template <Where Space>
-inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, const char *access,
-                    Rows &rows) {
+template <Where Space, u32 RowBytes>
+inline void resolve(Warp &w, const Inst &i, u32 mask, const char *access, Rows &rows) {
   rows.whole = nullptr;
   if constexpr (Space != Where::Local) {
     RegionRef region = regionOf<Space>(w, i);
     u64 first = rows.host.of[0];
-    if (mask == ~0u && contiguous(rows.host, rowBytes)) {
+    if (mask == ~0u && contiguous<RowBytes>(rows.host)) {
       if (first - region.low >= region.size && Space == Where::Global &&
           findRegion(w, first, region))
         w.regions[i.cache] = region;
-      u64 all = 32ull * rowBytes, offset = first - region.low;
-      if (offset < region.size && all <= region.size - offset && !(first & (align - 1))) {
+      u64 all = 32ull * RowBytes, offset = first - region.low;
+      if (offset < region.size && all <= region.size - offset && !(first & (RowBytes - 1))) {
         rows.whole = reinterpret_cast<char *>(first + region.delta);
         return;
       }
     }
-    bool inside = allInside(rows.host, mask, region, rowBytes, align);
+    bool inside = allInside<RowBytes>(rows.host, mask, region);
     if (!inside && Space == Where::Global && mask) {
       u64 some = rows.host.of[__builtin_ctz(mask)];
       if (some - region.low >= region.size && findRegion(w, some, region)) {
         w.regions[i.cache] = region;
-        inside = allInside(rows.host, mask, region, rowBytes, align);
+        inside = allInside<RowBytes>(rows.host, mask, region);
       }
     }
     if (inside) {
@@ -149,7 +148,7 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, u32 rowBytes, u32 align, c
   }
   for (int lane = 0; lane < 32; ++lane)
     rows.host.of[lane] = mask >> lane & 1 ? resolveLane<Space>(w, i, lane, rows.host.of[lane],
-                                                               rowBytes, align, access)
+                                                               RowBytes, RowBytes, access)
                                           : 0;
 }
 

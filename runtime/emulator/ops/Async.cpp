@@ -20,14 +20,14 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
   Rows to, from;
   formAddresses<SharedBase>(w, i.s[0], static_cast<s32>(i.imm), to.host);
   formAddresses<u64>(w, i.s[1], i.imm >> 32, from.host);
-  resolve<Where::Shared>(w, i, mask, Bytes, Bytes, "cp.async (destination)", to);
+  resolve<Where::Shared, Bytes>(w, i, mask, "cp.async (destination)", to);
   u32 reads = mask;
   const u32 *sizes = at<u32>(w, i.s[2]);
   if constexpr (Sized)
     for (u32 left = mask; left; left &= left - 1)
       if (sizes[__builtin_ctz(left)] == 0)
         reads &= ~(left & -left);
-  resolve<Where::Global>(w, i, reads, Bytes, Bytes, "cp.async (source)", from);
+  resolve<Where::Global, Bytes>(w, i, reads, "cp.async (source)", from);
   if (to.whole && from.whole && !Sized) {
     std::memcpy(to.whole, from.whole, 32 * Bytes);
     return;

@@ -79,8 +79,8 @@ template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, co
     return;
   Rows rows;
   formAddresses<Base>(w, i.s[1], i.imm, rows.host);
-  resolve<Space>(w, i, mask, sizeof(T), sizeof(T),
-                 Space == Where::Shared ? "atom.shared" : "atom.global", rows);
+  resolve<Space, sizeof(T)>(w, i, mask, Space == Where::Shared ? "atom.shared" : "atom.global",
+                            rows);
   T *d = at<T>(w, i.s[0]);
   const T *b = at<T>(w, i.s[2]), *c = at<T>(w, i.s[3]);
   for (u32 left = mask; left; left &= left - 1) {

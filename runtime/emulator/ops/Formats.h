@@ -16,18 +16,17 @@ inline Vf32 fromBf16(Vu16 value) { return bits<Vf32>(to<u32>(value) << 16); }
 
 /// Exact; subnormals become normal through a subtraction, as in an unscaled bias change.
 inline Vf32 fromF16(Vu16 value) {
+#if defined(__F16C__)
+  return canonical(bits<Vf32>(_mm256_cvtph_ps(bits<__m128i>(value))));
+#else
   Vu32 raw = to<u32>(value);
   Vu32 sign = (raw & 0x8000) << 16, magnitude = raw & 0x7fff;
-#if defined(__F16C__)
-  Vf32 wide = bits<Vf32>(_mm256_cvtph_ps(bits<__m128i>(value)));
-  (void)sign;
-#else
   // 2^112 times a subnormal or normal f32 with the f16's exponent and fraction is the value.
   Vf32 wide = bits<Vf32>(magnitude << 13) * 0x1p112f;
   wide = choose(magnitude >= 0x7c00, bits<Vf32>(splat<u32>(0x7f800000)), wide);
   wide = bits<Vf32>(bits<Vu32>(wide) | sign);
-#endif
   return choose(magnitude > 0x7c00, bits<Vf32>(splat<u32>(0x7fffffff)), wide);
+#endif
 }
 
 inline Vu16 toBf16(Vf32 value) {

@@ -68,7 +68,7 @@ static void loadRows(Warp &w, const Inst &i) {
   std::copy(i.ops, i.ops + N, slots);
   Rows rows;
   formAddresses<Base>(w, i.ops[N], i.imm, rows.host);
-  resolve<Space>(w, i, mask, RowBytes, RowBytes, loadNames[int(Space)], rows);
+  resolve<Space, RowBytes>(w, i, mask, loadNames[int(Space)], rows);
   bool everyLane = mask == ~0u && !w.cta->failed;
   if (N == 1 && !rows.whole && everyLane) {
     // Lanes apart, one value each: straight into the register.
@@ -121,7 +121,7 @@ static void storeRows(Warp &w, const Inst &i) {
   std::copy(i.ops + 1, i.ops + 1 + N, slots);
   Rows rows;
   formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
-  resolve<Space>(w, i, mask, RowBytes, RowBytes, storeNames[int(Space)], rows);
+  resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
   alignas(64) char scattered[32 * RowBytes];
   char *into = rows.whole ? rows.whole : scattered;
   for (int c = 0; c < Chunks; ++c) {

@@ -37,8 +37,8 @@ static bool wholeWarp(Warp &w, const Inst &i, const char *what) {
 template <class Base, int Tiles>
 static bool resolveTiles(Warp &w, const Inst &i, u32 slot, const char *access, Rows &rows) {
   formAddresses<Base>(w, slot, i.imm, rows.host);
-  u32 lanes = Tiles == 4 ? ~0u : (1u << (8 * Tiles)) - 1;
-  resolve<Where::Shared>(w, i, lanes, 16, 16, access, rows);
+  u32 lanes = ~0u >> (32 - 8 * Tiles);
+  resolve<Where::Shared, 16>(w, i, lanes, access, rows);
   if (w.cta->failed)
     return false;
   if (rows.whole)
