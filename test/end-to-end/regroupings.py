@@ -58,6 +58,15 @@ LEGAL = [
     ["split=post_norm"],
     ["split=post_norm", "merge=out+add"],
     ["split=post_norm", "merge=o+add", "fuse"],
+    ["unfuse", "merge=post_norm+router"],
+    ["unfuse", "merge=out_norm+out"],
+    ["unfuse", "merge=input_norm+qkvz+ba+gates"],
+    ["unfuse", "merge=input_norm+q+k+v", "fuse"],
+    ["merge=q+q_split"],
+    ["split=post_norm", "merge=gate_mul+o+add"],
+    ["merge=final_norm+lm_head"],
+    ["unfuse", "merge=experts_act+experts_down+shared_act+shared_down+shared_gate+blend"],
+    ["unfuse", "merge=experts_act+experts_down+shared_act+shared_down+shared_gate+blend+add", "fuse"],
 ]
 
 

@@ -199,6 +199,10 @@ Content contraction::analyze(plan::KernelOp kernel, const Ability &ability) {
     auto op = dyn_cast<plan::PlanContraction>(member);
     if (!op && !isPointwise(&member) && !normLength(&member))
       return refuse("it is neither a contraction, nor element-wise, nor a norm", &member);
+    if (int64_t length = normLength(&member); length % 32 || length > 16384)
+      return refuse("a norm over " + std::to_string(length) +
+                        " elements, expected a multiple of 32 up to 16384",
+                    &member);
     if (op || normLength(&member))
       if (auto refusal = refuseRows(&member, member.getOperand(0)))
         return refuse(refusal->reason, refusal->node);

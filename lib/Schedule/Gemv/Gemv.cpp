@@ -27,6 +27,8 @@ struct GemvSchedule : Schedule {
     Content content = analyzeKernel(kernel);
     if (content.refusal)
       return content.refusal;
+    if (llvm::all_of(content.components, [](const Component &c) { return c.dots.empty(); }))
+      return Refusal{"nothing in it multiplies a matrix"};
     if (!planGemv(content.components))
       return Refusal{"a row of an activation does not fit in shared memory"};
     return std::nullopt;

@@ -37,3 +37,15 @@ plan.kernel @pieces rows 1 compute "cuda_core" numerics "reference" {
      : (tensor<1x100xbf16>, !plan.weight<64 x 100, bf16>) -> tensor<1x64xbf16>
   plan.yield %y : tensor<1x64xbf16>
 }
+
+// -----
+
+// CHECK: note: gemv: a row of an activation does not fit in shared memory
+// An activation row stays in shared memory.
+plan.kernel @long rows 1 compute "cuda_core" numerics "reference" {
+^bb0(%x: tensor<1x20480xbf16>, %w: !plan.weight<5 x 20480, bf16>):
+  %y = plan.linear %x, %w precision<weight = bf16, act = bf16, out = [bf16]>
+       steps<act bf16, weight bf16 -> bf16, mma bf16 * bf16, accumulate f32, scale none> {role = "x"}
+     : (tensor<1x20480xbf16>, !plan.weight<5 x 20480, bf16>) -> tensor<1x5xbf16>
+  plan.yield %y : tensor<1x5xbf16>
+}
