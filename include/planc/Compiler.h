@@ -88,6 +88,9 @@ enum class Outcome {
   Environment = 3, ///< something the options ask for is not on this machine
 };
 
+/// "0.1.0", as it stands in every bundle.
+std::string version();
+
 class Compiler {
 public:
   Compiler(CompilerOptions options, std::function<void(const Diagnostic &)> report);

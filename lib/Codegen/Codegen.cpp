@@ -98,14 +98,14 @@ Expected<std::unique_ptr<Codegen>> Codegen::create(const CodegenOptions &options
   std::string code = options.useCache ? ownCodeVersion() : std::string();
   if (!code.empty()) {
     impl->cache.emplace(options.cacheDir);
-    impl->version = code + "\n" + llvmVersion() + "\n" +
+    impl->version = code + "\n" + backend() + "\n" +
                     (impl->assembler ? impl->assembler->version : "PTX") + "\n" +
                     std::to_string(int(options.stage)) + "\n";
   }
   return std::unique_ptr<Codegen>(new Codegen(std::move(impl)));
 }
 
-std::string Codegen::llvmVersion() { return LLVM_VERSION_STRING; }
+std::string Codegen::backend() { return "LLVM " LLVM_VERSION_STRING; }
 
 const std::string &Codegen::assembler() const {
   static const std::string none;

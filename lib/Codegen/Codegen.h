@@ -108,8 +108,8 @@ public:
   /// "ptxas V13.0.88", or "" if there is none or the stage does not ask for one.
   const std::string &assembler() const;
 
-  /// The version of LLVM: "22.1.8".
-  static std::string llvmVersion();
+  /// "LLVM 22.1.8".
+  static std::string backend();
 
   /// What the user should know, once: a cache that cannot be written. Empty if nothing.
   std::string warning() const;
@@ -119,6 +119,10 @@ private:
   explicit Codegen(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;
 };
+
+/// Static shared memory that a kernel's PTX declares, laid out in its order. An assembler may find
+/// a tighter order: its figure goes first where there is one.
+uint32_t declaredSharedBytes(llvm::StringRef ptx);
 
 /// The module's text without locations, as `KernelSource::module` wants it.
 std::string printForCodegen(mlir::ModuleOp module);

@@ -15,8 +15,10 @@
 #include "lib/Codegen/Lower.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
@@ -81,4 +83,35 @@ Error planc::checkPtx(StringRef ptx, StringRef entry) {
   if (!hasEntry)
     return createStringError("internal error: the generated PTX has no entry \"" + entry + "\"");
   return Error::success();
+}
+
+/// Bytes of `.shared .align 16 .b8 tile[512]` and its alignment, of `.shared .align 4 .b32 flag`
+/// too.
+static uint32_t declaredBytes(StringRef statement, uint32_t &alignment) {
+  SmallVector<StringRef, 6> words;
+  SplitString(statement, words);
+  uint32_t bits = 8, count = 1;
+  for (auto [word, next] : zip(words, drop_begin(words)))
+    if (word == ".align")
+      (void)next.getAsInteger(10, alignment);
+  // The type is the word before the name: ".b8".
+  if (words.size() >= 2)
+    (void)words[words.size() - 2]
+        .drop_while([](char c) { return !isDigit(c); })
+        .getAsInteger(10, bits);
+  (void)words.back().split('[').second.split(']').first.getAsInteger(10, count);
+  return bits / 8 * count;
+}
+
+uint32_t planc::declaredSharedBytes(StringRef ptx) {
+  uint32_t bytes = 0;
+  for (StringRef line : split(ptx, '\n')) {
+    line = line.trim();
+    if (!line.starts_with(".shared") || !line.consume_back(";"))
+      continue;
+    uint32_t alignment = 1;
+    uint32_t size = declaredBytes(line, alignment);
+    bytes = alignTo(bytes, std::max(alignment, 1u)) + size;
+  }
+  return bytes;
 }

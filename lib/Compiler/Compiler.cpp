@@ -80,9 +80,10 @@ Outcome Session::resolveOptions() {
   }
   if (targets.empty())
     return fail(Outcome::Usage, "no target is given");
-  if (options.kvBlock <= 0 || !llvm::isPowerOf2_64(options.kvBlock))
-    return fail(Outcome::Usage, "a KV block of " + std::to_string(options.kvBlock) +
-                                    " positions is not possible, it must be a power of two");
+  if (options.kvBlock <= 0 || options.kvBlock > 4096 || !llvm::isPowerOf2_64(options.kvBlock))
+    return fail(Outcome::Usage,
+                "a KV block of " + std::to_string(options.kvBlock) +
+                    " positions is not possible, expected a power of two up to 4096");
   if (options.maxContext && (*options.maxContext <= 0 || *options.maxContext % options.kvBlock))
     return fail(Outcome::Usage, "a context of " + std::to_string(*options.maxContext) +
                                     " positions does not divide into KV blocks of " +
@@ -169,6 +170,7 @@ static bundle::KernelTarget describeImage(const CompiledKernel &kernel) {
   image.shared_bytes = kernel.shape.dynamicSharedBytes;
   image.scratch_bytes = kernel.shape.scratchBytes;
   image.counters = kernel.shape.counters;
+  image.static_shared_bytes = declaredSharedBytes(kernel.image.ptx);
   if (const auto &figures = kernel.image.figures) {
     image.static_shared_bytes = figures->staticSharedBytes;
     image.registers = figures->registers;
@@ -237,12 +239,10 @@ static void addScratch(bundle::Program &program, const bundle::Manifest &manifes
 Outcome Session::bundle(ArrayRef<CompiledKernel> kernels, const std::vector<Source> &plans,
                         const Source &config, std::string &output) {
   bundle::Manifest manifest;
-  manifest.provenance.planc = PLANC_VERSION;
-  manifest.provenance.llvm = Codegen::llvmVersion();
-  if (StringRef assembler = codegen->assembler(); !assembler.empty()) {
-    assembler.consume_front("ptxas ");
-    manifest.provenance.ptxas = assembler.str();
-  }
+  manifest.provenance.planc = version();
+  manifest.provenance.llvm = Codegen::backend();
+  if (!codegen->assembler().empty())
+    manifest.provenance.ptxas = codegen->assembler();
   manifest.provenance.config_digest = digest(config.text);
 
   auto dims = module->getOperation()->getAttrOfType<DictionaryAttr>(plan::kDimsAttrName);
@@ -341,6 +341,8 @@ Outcome Session::run(const std::vector<Source> &plans, const Source &config, std
   output = printKernels(*compiled);
   return Outcome::Ok;
 }
+
+std::string planc::version() { return PLANC_VERSION; }
 
 Compiler::Compiler(CompilerOptions options, std::function<void(const Diagnostic &)> report)
     : options(std::move(options)), report(std::move(report)) {}

@@ -158,6 +158,7 @@ int main(int argc, char **argv) {
   mlir::registerPassManagerCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
   cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << "planc " << planc::version() << '\n'; });
   std::string overview =
       "planc: compiles execution plans of language models to bundles of GPU kernels\n\n"
       "  planc PLAN.json... --model CONFIG.json -o OUT.bundle\n"

@@ -101,7 +101,8 @@ int main(int argc, char **argv) {
       outs() << image.ptx;
       continue;
     }
-    outs() << jobs[i].name << ": " << describe(image.figures) << " ptx=" << digest(image.ptx)
+    outs() << jobs[i].name << ": " << describe(image.figures)
+           << " declared=" << declaredSharedBytes(image.ptx) << " ptx=" << digest(image.ptx)
            << " cubin=" << (image.cubin.empty() ? "none" : digest(image.cubin)) << " facts=\""
            << image.facts << "\"" << (image.fromCache ? " cached" : "") << '\n';
   }
