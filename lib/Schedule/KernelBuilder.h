@@ -59,7 +59,7 @@ public:
   Value threadId(unsigned dim = 0);
   Value blockId(unsigned dim = 0);
   Value laneId(); ///< thread x modulo 32
-  Value warpId(); ///< thread x divided by 32, the same value in all lanes for the compiler, too
+  Value warpId(); ///< thread x divided by 32, the same in all lanes of a warp
 
   // Index arithmetic: no overflow, nothing negative. Constants fold.
   Value add(Value a, Value c);
@@ -153,8 +153,6 @@ public:
   Values loadF32(Value pointer, plan::Format format, unsigned count);
   /// Rounds to the format and stores, with the same alignment.
   void storeF32(Value pointer, plan::Format format, mlir::ValueRange values);
-  /// As `loadF32` where the condition holds, else zeros.
-  Values loadF32If(Value condition, Value pointer, plan::Format format, unsigned count);
 
   /// A static array in shared memory, 16-byte aligned. All of a kernel's are at most 48 KiB.
   Value staticShared(uint64_t bytes);
@@ -212,10 +210,9 @@ public:
   Value expNegative(Value x); ///< as `exp`, for x <= 0
   Value rcp(Value x);         ///< 1 ulp for 2^-126 <= |x| <= 2^126; 0 above
   Value rsqrt(Value x);       ///< 2 ulp
-  Value divide(Value a, Value c); ///< 2 ulp where `rcp(c)` is good
-  Value log1p(Value x);           ///< 3 ulp for x >= 0
-  Value sigmoid(Value x);         ///< 5 ulp
-  Value silu(Value x);            ///< 6 ulp
+  Value log1p(Value x);       ///< 3 ulp for x >= 0
+  Value sigmoid(Value x);     ///< 5 ulp
+  Value silu(Value x);        ///< 6 ulp
   /// {sin, cos}, each within 2^-23 for |x| <= 2^19.
   std::array<Value, 2> sinCos(Value x);
 
@@ -230,9 +227,6 @@ public:
 
   //===--- tensor cores (Mma.cpp) --------------------------------------------===//
 
-  /// ldmatrix of `count` 8x8 b16 tiles (1, 2, 4); each lane gives the shared address of a 16-byte
-  /// row.
-  Values ldmatrix(Value shared, unsigned count, bool transposed = false);
   /// mma.sync.m16n8k16 row.col f32.bf16.bf16.f32: a has 4 words, bw 2, c 4 f32.
   Values mmaBf16(mlir::ValueRange a, mlir::ValueRange bw, mlir::ValueRange c);
 

@@ -36,8 +36,6 @@ Value KernelBuilder::rsqrt(Value x) {
   return intrinsic("llvm.nvvm.rsqrt.approx.f", b.getF32Type(), {x});
 }
 
-Value KernelBuilder::divide(Value a, Value c) { return fmul(a, rcp(c)); }
-
 /// e^x = 2^t * 2^d with t = f32(x*log2(e)) and d the rest of that product, |d| < 2^-16 for the x in
 /// range: 2^d is 1 + d*ln(2) to 2^-33. Without d the error grows with |x|. An x above 88.72 would
 /// make 2^t infinite and the sum a NaN.

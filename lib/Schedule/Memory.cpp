@@ -129,12 +129,6 @@ void KernelBuilder::storeF32(Value pointer, Format format, ValueRange values) {
   });
 }
 
-Values KernelBuilder::loadF32If(Value condition, Value pointer, Format format, unsigned count) {
-  return ifValues(
-      condition, [&] { return loadF32(pointer, format, count); },
-      [&] { return Values(count, f32(0)); });
-}
-
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//

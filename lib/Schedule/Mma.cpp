@@ -1,4 +1,4 @@
-//===- Mma.cpp - ldmatrix and mma.sync --------------------------------------===//
+//===- Mma.cpp - mma.sync -----------------------------------------------------===//
 //
 // Fragments of mma.m16n8k16 on bf16 (PTX ISA, "Matrix fragments for mma.m16n8k16"): lane = 4*g + t,
 //
@@ -15,25 +15,6 @@
 
 using namespace mlir;
 using namespace planc;
-
-Values KernelBuilder::ldmatrix(Value shared, unsigned count, bool transposed) {
-  MLIRContext *context = b.getContext();
-  Type i32Type = b.getI32Type(), result = i32Type;
-  if (count > 1)
-    result = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(count, i32Type));
-  auto layout =
-      NVVM::MMALayoutAttr::get(context, transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row);
-  Value loaded = NVVM::LdMatrixOp::create(
-      b, loc, result, shared, b.getI32IntegerAttr(count), layout,
-      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
-  if (count == 1)
-    return {loaded};
-  Values words;
-  for (unsigned i = 0; i < count; ++i)
-    words.push_back(LLVM::ExtractValueOp::create(b, loc, loaded, ArrayRef<int64_t>{i}));
-  return words;
-}
 
 Values KernelBuilder::mmaBf16(ValueRange a, ValueRange bw, ValueRange c) {
   Type f32Type = b.getF32Type();

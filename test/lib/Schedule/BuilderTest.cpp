@@ -40,7 +40,7 @@ static Values mathOf(KernelBuilder &b, Value x) {
                 b.sigmoid(x),
                 b.silu(x),
                 b.rsqrt(x),
-                b.divide(x, b.f32(3)),
+                b.rcp(x),
                 b.fmin(x, b.fneg(b.fabs(x))),
                 b.rounded(Format::BF16, x)};
   auto [sine, cosine] = b.sinCos(x);
@@ -54,7 +54,9 @@ static void build(KernelBuilder &b, plan::KernelOp kernel) {
   Value out = b.outputPointer(kernel.getBody().front().getTerminator()->getOperand(0));
   Value mine = b.at(x, b.mul(thread, 8), Format::BF16);
   Values values = b.loadF32(mine, Format::BF16, 8);
-  values.append(b.loadF32If(b.lt(thread, 7), mine, Format::F32, 4));
+  values.append(b.ifValues(
+      b.lt(thread, 7), [&] { return b.loadF32(mine, Format::F32, 4); },
+      [&] { return Values(4, b.f32(0)); }));
   Value sum = fold(b, mathOf(b, fold(b, values)));
 
   // Dequantisation and tensor cores over copied tiles.
@@ -64,7 +66,7 @@ static void build(KernelBuilder &b, plan::KernelOp kernel) {
   b.cpAsyncCommit();
   b.cpAsyncWait(0);
   b.barrier();
-  Values a = b.ldmatrix(b.at(shared, thread, 16), 4), words = b.loadStream16(mine);
+  Values a = b.loadWords(b.at(shared, thread, 16), 4), words = b.loadStream16(mine);
   auto bf16 = b.e4m3ToBf16x2(words[0]);
   Values c(4, b.f32(0));
   c = b.forLoop(b.i32(0), b.i32(4), b.i32(1), c, [&](Value, mlir::ValueRange carried) {
