@@ -81,6 +81,9 @@ bool KernelCache::prepare() {
 // Entries
 //===----------------------------------------------------------------------===//
 
+/// Covers the key as well: an entry under another entry's name is none.
+static std::string checksum(StringRef key, StringRef body) { return hash((key + body).str()); }
+
 std::string KernelCache::key(StringRef material) { return toHex(hash(material), true); }
 
 static void appendField(std::string &body, StringRef bytes) {
@@ -134,7 +137,11 @@ static bool unpackFigures(StringRef bytes, std::optional<CubinFigures> &figures)
 std::optional<KernelImage> KernelCache::load(StringRef key) const {
   if (dir.empty())
     return std::nullopt;
-  auto file = MemoryBuffer::getFile(dir + "/" + key, false, false);
+  // Whatever else lies there (a pipe, a device) could keep a reader for ever.
+  std::string path = (dir + "/" + key).str();
+  if (!sys::fs::is_regular_file(path))
+    return std::nullopt;
+  auto file = MemoryBuffer::getFile(path, false, false);
   if (!file)
     return std::nullopt;
   StringRef body = (*file)->getBuffer();
@@ -142,7 +149,7 @@ std::optional<KernelImage> KernelCache::load(StringRef key) const {
     return std::nullopt;
   StringRef expected = body.take_front(hashBytes);
   body = body.drop_front(hashBytes);
-  if (expected != hash(body))
+  if (expected != checksum(key, body))
     return std::nullopt;
   KernelImage image;
   std::string figures;
@@ -171,7 +178,7 @@ void KernelCache::store(StringRef key, const KernelImage &image) {
     return fail("cannot write to \"" + dir + "\"");
   }
   raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
-  stream << magic << hash(body) << body;
+  stream << magic << checksum(key, body) << body;
   stream.flush();
   if (stream.has_error()) {
     fail("cannot write to \"" + dir + "\": " + stream.error().message());
