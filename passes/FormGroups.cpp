@@ -6,15 +6,19 @@
 // readers.
 //
 // Refused, all at once:
-//   G1  an id that is not the group's position
-//   G2  a node in no group, in two, or twice in one; an empty group; a node that names another
-//   group G3  host and device in one group, or a `where` that is not the members' G4  a fused edge
-//   that leaves its group G5  a read wider than stored across groups (S1 of VerifySteps.cpp) G6  a
-//   member before another whose value it reads G7  a group that is not convex: a path between
-//   members leads through a node outside G8  groups in a ring G9  a group before one it reads from
-//   G10 a state or cache read or snapshotted before the write or update of the same step
-//   G11 a tensor core unit without a member that multiplies its formats
-// G4 to G11 need to know each node's group, so they are checked once G1 and G2 hold.
+//   G1   an id that is not the group's position
+//   G2   a node in no group, in two, or twice in one; an empty group; a node that names another
+//   G3   host and device in one group, or a `where` that is not the members'
+//   G4   a fused edge that leaves its group
+//   G5   a read wider than stored across groups (S1 of VerifySteps.cpp)
+//   G6   a member before another whose value it reads
+//   G7   a group that is not convex: a path between members leads through a node outside
+//   G8   groups in a ring
+//   G9   a group before one it reads from
+//   G10  a state or cache read or snapshotted before the write or update of the same step
+//   G11  a tensor core unit without a member that multiplies its formats
+//   G12  a member that asks for a tensor core unit which its group does not declare
+// G4 to G12 need to know each node's group, so they are checked once G1 and G2 hold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -130,7 +134,7 @@ bool Checker::run() {
   checkFused();  // G4, G5
   checkConvex(); // G7
   checkOrder();  // G6, G8, G9, G10
-  checkUnits();  // G11
+  checkUnits();  // G11, G12
   return ok;
 }
 
@@ -343,6 +347,12 @@ void Checker::checkOrder() {
 void Checker::checkUnits() {
   for (auto [position, info] : llvm::enumerate(graph.groups)) {
     StringRef unit = info.getCompute() ? info.getCompute().getValue() : "";
+    for (size_t member : graph.members[position]) {
+      StringAttr wanted = graph.nodes[member].getNodeAttr().getCompute();
+      if (wanted && wanted.getValue().starts_with("tensor_core:") && wanted.getValue() != unit)
+        nodeError(member) << "asks for unit '" << wanted.getValue() << "', but its group declares '"
+                          << unit << "'";
+    }
     if (!unit.consume_front("tensor_core:"))
       continue;
     // The unit's name ends in the format of its operands: mma.sync.m16n8k16.bf16.

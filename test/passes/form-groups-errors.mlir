@@ -314,3 +314,21 @@ plan.graph @unit mode "decode" rows 1 groups [
      : (tensor<1x256xbf16>, tensor<1x256xbf16>) -> tensor<1x256xbf16>
 }
 plan.weight @t : !plan.weight<512 x 256, bf16> parts []
+
+// -----
+
+// G12: a member asks for what its group does not declare.
+plan.graph @unmet mode "decode" rows 1 groups [
+    #plan.group_info<id = 0, where = host, numerics = "reference", nodes = [0]>,
+    #plan.group_info<id = 1, where = device, compute = "memory", numerics = "reference", nodes = [1]>] {
+  %ids = plan.step_input "token_ids" : tensor<1xi32>
+  %t = plan.weight_ref @t : !plan.weight<512 x 256, bf16>
+  %h = plan.embed %ids, %t node<id = "embed", order = 0, group = 0, edges = ["h"], fused = [false], where = host>
+       precision<out = [bf16]> steps<gather bf16> : (tensor<1xi32>, !plan.weight<512 x 256, bf16>) -> tensor<1x256xbf16>
+  // expected-error @below {{node "a" (group 1): asks for unit 'tensor_core:mma.sync.m16n8k16.bf16', but its group declares 'memory'}}
+  %x = plan.residual_add %h, %h node<id = "a", order = 1, group = 1, edges = ["x"], fused = [false], where = device,
+                               compute = "tensor_core:mma.sync.m16n8k16.bf16">
+       precision<act = bf16, out = [bf16]> steps<compute f32>
+     : (tensor<1x256xbf16>, tensor<1x256xbf16>) -> tensor<1x256xbf16>
+}
+plan.weight @t : !plan.weight<512 x 256, bf16> parts []
