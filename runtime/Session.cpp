@@ -20,7 +20,7 @@ Result<std::shared_ptr<Session>> Session::open(WeightsPtr weights, const Session
   if (options.sequences == 0 || options.sequences > (1u << 20) || options.kvTokens < 0)
     return makeError(ErrorKind::Usage, "a session of {} sequences with {} tokens makes no sense",
                      options.sequences, options.kvTokens);
-  int64_t perSequence = model.max_context / model.kv_block, count;
+  int64_t perSequence = model.blocksPerSequence(), count;
   if (options.kvTokens == 0) {
     count = perSequence * options.sequences;
   } else {

@@ -237,7 +237,7 @@ template <class T> std::span<T> Step::input(const std::string &name) {
 
 void Step::fillBlock(std::span<const Row> rows) {
   const bundle::Model &model = owner->weights()->bundle()->manifest().model;
-  size_t n = plan.rows, tableWidth = size_t(model.max_context / model.kv_block);
+  size_t n = plan.rows, tableWidth = size_t(model.blocksPerSequence());
   // Rows that idle read zeros and write nothing. A program need not have every input.
   auto set = [&]<class T>(const char *name, size_t index, T value) {
     if (std::span<T> values = input<T>(name); !values.empty())

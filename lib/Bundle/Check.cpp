@@ -67,9 +67,6 @@ static Status checkModel(const Model &model) {
                       model.max_context);
   if (model.kv_block <= 0 || (model.kv_block & (model.kv_block - 1)) != 0)
     return inputError("model has a kv_block of {}, expected a power of two", model.kv_block);
-  if (model.max_context % model.kv_block != 0)
-    return inputError("max_context {} is not a multiple of kv_block {}", model.max_context,
-                      model.kv_block);
   return {};
 }
 

@@ -51,7 +51,7 @@ private:
 
 /// C2: the step inputs that planrt fills in, with the shapes it gives them.
 Status ProgramCheck::checkInputs() {
-  int64_t n = program.rows, blocks = manifest.model.max_context / manifest.model.kv_block;
+  int64_t n = program.rows, blocks = manifest.model.blocksPerSequence();
   const Input known[] = {
       {"token_ids", Dtype::i32, {n}},    {"positions", Dtype::i32, {3, n}},
       {"slot_mapping", Dtype::i64, {n}}, {"block_tables", Dtype::i32, {n, blocks}},

@@ -47,6 +47,9 @@ struct Model {
   int64_t max_context = 0;             // positions a sequence can have
   int64_t kv_block = 0;                // positions in one KV block, a power of two
   std::map<std::string, int64_t> dims; // every plan dim by name
+
+  /// Width of a row of `block_tables`; the last block may hold positions past the context.
+  int64_t blocksPerSequence() const { return (max_context + kv_block - 1) / kv_block; }
 };
 
 /// One GPU architecture the bundle has images for.

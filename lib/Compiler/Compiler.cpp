@@ -84,10 +84,9 @@ Outcome Session::resolveOptions() {
     return fail(Outcome::Usage,
                 "a KV block of " + std::to_string(options.kvBlock) +
                     " positions is not possible, expected a power of two up to 4096");
-  if (options.maxContext && (*options.maxContext <= 0 || *options.maxContext % options.kvBlock))
+  if (options.maxContext && *options.maxContext <= 0)
     return fail(Outcome::Usage, "a context of " + std::to_string(*options.maxContext) +
-                                    " positions does not divide into KV blocks of " +
-                                    std::to_string(options.kvBlock));
+                                    " positions is not possible, expected at least 1");
   if (options.requireCubin && options.toolkit == "none")
     return fail(Outcome::Usage, "cubins are required, but no toolkit may be used");
   return Outcome::Ok;
@@ -250,7 +249,7 @@ Outcome Session::bundle(ArrayRef<CompiledKernel> kernels, const std::vector<Sour
     manifest.model.dims[dim.getName().str()] = cast<IntegerAttr>(dim.getValue()).getInt();
   manifest.model.vocab = manifest.model.dims.at("vocab");
   manifest.model.kv_block = options.kvBlock;
-  manifest.model.max_context = manifest.model.dims.at("max_blocks") * options.kvBlock;
+  manifest.model.max_context = manifest.model.dims.at("max_context");
   for (const planc::Target *target : targets)
     manifest.targets.push_back({target->arch(), target->sm, std::string(target->name)});
 

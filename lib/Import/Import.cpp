@@ -31,6 +31,7 @@ static mlir::DictionaryAttr makeDims(mlir::Builder &builder, const ModelConfig &
   llvm::SmallVector<mlir::NamedAttribute> dims;
   for (const auto &[name, value] : config.dims)
     dims.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
+  dims.push_back(builder.getNamedAttr("max_context", builder.getI64IntegerAttr(context)));
   dims.push_back(builder.getNamedAttr("kv_block", builder.getI64IntegerAttr(options.kvBlock)));
   dims.push_back(builder.getNamedAttr(
       "max_blocks", builder.getI64IntegerAttr((context + options.kvBlock - 1) / options.kvBlock)));

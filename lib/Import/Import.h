@@ -30,7 +30,7 @@ struct ImportSource {
 
 /// Plans of one model (its arms) as one module: shared weights and states, a graph
 /// `@<mode>_n<rows>` per plan, dims still symbolic. The module's `plan.dims` holds the model's
-/// dims, `kv_block` and `max_blocks`. Null after errors, which the context's diagnostics got.
+/// dims, `max_context`, `kv_block` and `max_blocks`. Null after errors, which the context's diagnostics got.
 mlir::OwningOpRef<mlir::ModuleOp> importPlans(mlir::MLIRContext *context,
                                               llvm::ArrayRef<ImportSource> plans,
                                               const ImportSource &config,

@@ -217,7 +217,7 @@ Status ReferenceRun::open() {
 /// The step inputs of the lists from `first` on; rows beyond them idle.
 void ReferenceRun::fillInputs(size_t step, size_t first, std::span<const int32_t> tokens) {
   const bundle::Model &model = bundle.manifest().model;
-  size_t n = program.rows, tableWidth = size_t(model.max_context / model.kv_block);
+  size_t n = program.rows, tableWidth = size_t(model.blocksPerSequence());
   for (size_t row = 0; row < n; ++row) {
     bool idle = row >= tokens.size();
     int64_t firstBlock = int64_t(first + row) * blocksPerList;
