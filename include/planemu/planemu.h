@@ -1,12 +1,13 @@
 /*===- planemu.h - what libplanemu offers beyond the CUDA driver API -------===*
  *
- * libplanemu exports the functions of the CUDA driver API that planrt uses and runs PTX modules on
- * the host's cores. The functions here are extensions; a program that runs on both looks them up
- * with dlsym and goes on without them on a GPU.
+ * libplanemu exports functions of the CUDA driver API and runs PTX modules on the host's cores. The
+ * functions here are extensions; a program that runs on both looks them up with dlsym and goes on
+ * without them on a GPU.
  *
- * Environment, read by the first cuInit:
- *   PLANEMU_TARGET   the reported device: gb10 (default), h200, or sm_NN
- *   PLANEMU_THREADS  worker threads; default one per core
+ * Environment, read by the first cuInit; it wins over the functions of the same purpose:
+ *   PLANEMU_TARGET     the reported device: gb10 (default), h200, or sm_NN
+ *   PLANEMU_THREADS    worker threads; default one per core
+ *   PLANEMU_MAX_STEPS  warp instructions one warp may execute in a launch
  *
  * Any thread may call any function at any time.
  *===----------------------------------------------------------------------===*/
@@ -46,6 +47,60 @@ PLANEMU_API void planemu_name_range(uint64_t address, size_t bytes, const char *
 /* Labels the next launch, or captured launch, of the calling thread for error messages (the plan's
  * group, say). The text is copied. Since 0.1. */
 PLANEMU_API void planemu_label_launch(const char *label);
+
+/* The device to report, as PLANEMU_TARGET; before the first cuInit. 0, or a CUresult if the name is
+ * unknown or it is too late. Since 0.2. */
+PLANEMU_API int planemu_set_target(const char *target);
+
+/* The most warp instructions one warp may execute in a launch; a launch that exceeds it ends with
+ * CUDA_ERROR_LAUNCH_TIMEOUT, and the message says where it spins. 0: the default. Since 0.2. */
+PLANEMU_API void planemu_set_max_steps(uint64_t steps);
+
+/* Permutes the order of CTAs and of the warps of a CTA by `seed`, from the next launch on; 0 is the
+ * natural order. A kernel without races computes the same under every seed. Since 0.2. */
+PLANEMU_API void planemu_set_schedule_seed(uint64_t seed);
+
+/* What to check while kernels run. Off by default. */
+enum planemu_check {
+  /* Accesses stay inside one named range (planemu_name_range) of an allocation; freed memory is
+   * known. Without it they only have to stay inside one allocation, and be aligned. */
+  PLANEMU_CHECK_MEM = 1,
+  /* Bytes are written before they are read: global, shared and local memory, and shared memory
+   * that a cp.async has not been waited for. */
+  PLANEMU_CHECK_INIT = 2,
+  /* Conflicting accesses of two threads are ordered by barriers, or by fences and atomics of
+   * sufficient scope; in shared memory, and in global memory within one launch. CTAs then run one
+   * after the other on the calling thread. */
+  PLANEMU_CHECK_RACE = 4,
+  /* Warp-wide instructions are executed by the lanes their member masks name. */
+  PLANEMU_CHECK_SYNC = 8,
+};
+
+/* Turns on the checks of `checks`, a union of planemu_check, for memory that is allocated and
+ * kernels that are launched from now on. Memory allocated before counts as initialised. Since 0.2. */
+PLANEMU_API void planemu_set_checks(unsigned checks);
+
+/* Findings are collected until they are cleared; equal ones (same check, kernel, label and PTX
+ * lines) are counted, not repeated. A finding does not change what the kernel computes, but an
+ * access that leaves its memory is also a fault of the launch. Since 0.2. */
+PLANEMU_API size_t planemu_finding_count(void);
+
+/* Text of a finding, of several lines: what is wrong; kernel and label; PTX line and instruction;
+ * CTA, warp, lane and thread; the bytes as `name + offset`; of a race, the other access. Null if
+ * `index` is too large. The pointer is valid until the calling thread's next call. Since 0.2. */
+PLANEMU_API const char *planemu_finding(size_t index);
+
+PLANEMU_API void planemu_clear_findings(void);
+
+/* Turns counters on (1) or off (0) for the launches that follow. Since 0.2. */
+PLANEMU_API void planemu_set_counters(int on);
+
+/* The counters of all launches since they were turned on or cleared, as JSON text; all numbers are
+ * integers, and do not depend on the number of threads. README.md of the emulator explains the
+ * keys. The pointer is valid until the calling thread's next call. Since 0.2. */
+PLANEMU_API const char *planemu_counters(void);
+
+PLANEMU_API void planemu_clear_counters(void);
 
 /* Warp instructions executed since the library was loaded. Since 0.1. */
 PLANEMU_API uint64_t planemu_warp_instructions(void);
