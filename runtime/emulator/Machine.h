@@ -114,7 +114,7 @@ void reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,
 bool findRegion(const Warp &warp, std::uint64_t address, RegionRef &region);
 
 /// Text of the launch's fault.
-std::string describeFault(const Launch &launch);
+std::string describeFault(const Launch &launch, const struct PtxModule &ptx);
 
 /// Runs CTAs of `launch` until none is left. One per worker thread, kept between launches for its
 /// buffers.

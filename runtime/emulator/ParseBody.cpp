@@ -161,6 +161,7 @@ bool Parser::findRegister(std::string_view name, unsigned &index) const {
 void Parser::parseStatement(Function &function) {
   Statement statement;
   statement.line = lexer.peek().line;
+  const char *begin = lexer.peek().text.data();
   statement.scope = scopes.back().id;
   if (accept('@')) {
     statement.guarded = true;
@@ -174,11 +175,12 @@ void Parser::parseStatement(Function &function) {
   statement.opcode = opcode.text;
   while (lexer.peek().kind == Token::Dotted)
     statement.modifiers.push_back(lexer.take().text);
-  while (!accept(';')) {
+  while (!lexer.peek().is(';')) {
     statement.operands.push_back(parseOperand(function));
     if (!lexer.peek().is(';'))
       expect(',');
   }
+  statement.text = {begin, static_cast<std::size_t>(lexer.take().text.data() - begin)};
   function.statements.push_back(std::move(statement));
 }
 

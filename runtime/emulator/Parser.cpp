@@ -7,6 +7,7 @@
 #include "runtime/emulator/Parser.h"
 
 #include <bit>
+#include <cctype>
 #include <cstring>
 
 using namespace planemu;
@@ -72,8 +73,41 @@ const Variable *PtxModule::findVariable(std::string_view name) const {
   return nullptr;
 }
 
+std::string_view planemu::lineText(const PtxModule &module, unsigned line) {
+  std::string_view rest = module.text;
+  for (; line > 1 && !rest.empty(); --line) {
+    std::size_t end = rest.find('\n');
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  rest = rest.substr(0, rest.find('\n'));
+  constexpr std::string_view Blanks = " \t\r\f\v";
+  std::size_t first = rest.find_first_not_of(Blanks);
+  if (line != 1 || first == std::string_view::npos)
+    return {};
+  return rest.substr(first, rest.find_last_not_of(Blanks) + 1 - first);
+}
+
+std::string planemu::quoted(std::string_view text) {
+  constexpr std::size_t Most = 160;
+  std::string shown = "'";
+  for (char c : text) {
+    bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (blank && shown.back() == ' ')
+      continue;
+    if (shown.size() > Most) {
+      shown += " ...";
+      break;
+    }
+    shown += blank ? ' ' : c;
+  }
+  return shown + "'";
+}
+
 void Parser::fail(const Token &at, const std::string &message) const {
-  throw PtxError("line " + std::to_string(at.line) + ": " + where + message);
+  std::string text = "line " + std::to_string(at.line) + ": " + where + message;
+  if (std::string_view written = lineText(module, at.line); !written.empty())
+    text += " in " + quoted(written);
+  throw PtxError(text);
 }
 
 Token Parser::expect(Token::Kind kind, const char *what) {

@@ -119,6 +119,7 @@ struct Operand {
 };
 
 struct Statement {
+  std::string_view text; // as written, without the semicolon
   unsigned line = 0;
   unsigned scope = 0;
   bool guarded = false, guardNegated = false;
@@ -163,6 +164,11 @@ struct PtxModule {
   const Function *findFunction(std::string_view name) const;
   const Variable *findVariable(std::string_view name) const;
 };
+
+/// The statement that starts on `line`, up to the end of that line; empty if there is no such line.
+std::string_view lineText(const PtxModule &module, unsigned line);
+/// `text` as messages quote it: on one line, and not too long.
+std::string quoted(std::string_view text);
 
 /// Throws PtxError.
 std::unique_ptr<PtxModule> parsePtx(std::string text);

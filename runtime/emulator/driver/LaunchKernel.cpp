@@ -64,7 +64,7 @@ static std::string hex(std::uint64_t value) {
   return text;
 }
 
-std::string planemu::describeFault(const Launch &launch) {
+std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
   const Fault &f = launch.fault;
   auto triple = [](const std::uint32_t *v) {
     return "(" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) +
@@ -110,6 +110,8 @@ std::string planemu::describeFault(const Launch &launch) {
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
     break;
   }
+  if (std::string_view written = lineText(ptx, f.line); !written.empty())
+    text += ", in " + quoted(written);
   return text;
 }
 
@@ -134,7 +136,7 @@ CUresult Driver::runKernel(const KernelNode &node) {
   if (!node.parameters.empty())
     memory->takeBack(lent);
   if (launch.faulted)
-    sticky = failWith(resultOf(launch.fault.kind), describeFault(launch));
+    sticky = failWith(resultOf(launch.fault.kind), describeFault(launch, *node.module->ptx));
   return CUDA_SUCCESS;
 }
 
