@@ -26,6 +26,46 @@ struct Warp;
 struct Inst;
 using Exec = void (*)(Warp &, const Inst &);
 
+/// X(enumerator, name in reports): what an instruction is counted as. Classes of memory are those of
+/// the statement; generic accesses count as global ones.
+#define PLANEMU_CLASSES(X)                                                                         \
+  X(Part, "part") /* belongs to the Inst before it and is counted with that */                     \
+  X(Integer, "integer")                                                                            \
+  X(Float, "float")                                                                                \
+  X(Half, "half")                                                                                  \
+  X(Double, "double")                                                                              \
+  X(Convert, "convert")                                                                            \
+  X(Special, "special")                                                                            \
+  X(Predicate, "predicate")                                                                        \
+  X(Move, "move")                                                                                  \
+  X(Warp, "warp")                                                                                  \
+  X(LoadGlobal, "load.global")                                                                     \
+  X(StoreGlobal, "store.global")                                                                   \
+  X(LoadShared, "load.shared")                                                                     \
+  X(StoreShared, "store.shared")                                                                   \
+  X(LoadLocal, "load.local")                                                                       \
+  X(StoreLocal, "store.local")                                                                     \
+  X(LoadConst, "load.const")                                                                       \
+  X(LoadParam, "load.param")                                                                       \
+  X(StoreParam, "store.param")                                                                     \
+  X(Atomic, "atomic")                                                                              \
+  X(Async, "async")                                                                                \
+  X(Matrix, "matrix")                                                                              \
+  X(Mma, "mma")                                                                                    \
+  X(Control, "control")                                                                            \
+  X(Barrier, "barrier")                                                                            \
+  X(Fence, "fence")                                                                                \
+  X(Other, "other")
+
+enum class InstClass : std::uint8_t {
+#define PLANEMU_CLASS(Name, Text) Name,
+  PLANEMU_CLASSES(PLANEMU_CLASS)
+#undef PLANEMU_CLASS
+};
+
+constexpr unsigned InstClassCount = static_cast<unsigned>(InstClass::Other) + 1;
+const char *nameOf(InstClass cls);
+
 struct Inst {
   enum Flag : std::uint16_t {
     Sync = 1, // waits for the lanes of its member mask, see Interpreter.cpp
@@ -60,7 +100,8 @@ struct BarrierSpec {
 struct Block {
   std::uint32_t first = 0, last = 0; // of Kernel::insts; last is exclusive
   Ending ending = Ending::Next;
-  bool backward = false; // some successor does not come later in `order`
+  InstClass cls = InstClass::Part; // of the ending
+  bool backward = false;           // some successor does not come later in `order`
   std::uint32_t guard = 0, guardXor = 0;
   std::uint32_t target = 0;           // Branch
   std::uint32_t next = 0;             // successor of the lanes that do not take the ending
@@ -115,6 +156,7 @@ struct Slot {
 struct Kernel {
   std::string name;
   std::vector<Inst> insts;
+  std::vector<InstClass> classes;          // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry
   std::vector<BarrierSpec> barriers;

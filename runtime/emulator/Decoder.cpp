@@ -6,6 +6,8 @@
 
 #include "runtime/emulator/Decoder.h"
 
+#include <utility>
+
 using namespace planemu;
 
 // More than any kernel a compiler prints; keeps a hostile module from exhausting memory or the
@@ -15,18 +17,14 @@ constexpr std::size_t MaxInsts = 1u << 20, MaxBlocks = 1u << 14;
 Decoder::Decoder(const PtxModule &module, const ModuleLayout &layout, const InstructionSet &set)
     : module(module), layout(layout) {
   for (std::size_t row = 0; row < set.count; ++row)
-    rows.emplace(set.rows[row].opcode, set.rows[row].select);
+    rows.emplace(set.rows[row].opcode, &set.rows[row]);
 }
 
 void Decoder::fail(const std::string &message) const {
   std::string text = "line " + std::to_string(statement ? statement->line : 0) + ": kernel '" +
                      kernel->name + "': ";
-  if (statement) {
-    text += statement->opcode;
-    for (std::string_view modifier : statement->modifiers)
-      text += modifier;
-    text += ": ";
-  }
+  if (statement)
+    text += quoted(statement->text) + ": ";
   throw PtxError(text + message);
 }
 
@@ -49,6 +47,7 @@ Inst &Decoder::emit(Exec run, std::int64_t imm, unsigned flags) {
   pending.firstReference = appended;
   pending.referenceCount = static_cast<std::uint32_t>(references.size()) - appended;
   pending.list = pending.referenceCount > 6;
+  pending.cls = std::exchange(cls, InstClass::Part);
   appended = static_cast<std::uint32_t>(references.size());
   blocks[current].insts.push_back(pending);
   return blocks[current].insts.back().inst;
@@ -57,6 +56,13 @@ Inst &Decoder::emit(Exec run, std::int64_t imm, unsigned flags) {
 Inst &Decoder::emitList(Exec run, std::int64_t imm, unsigned flags) {
   Inst &inst = emit(run, imm, flags);
   blocks[current].insts.back().list = true;
+  return inst;
+}
+
+Inst &Decoder::emitBeside(InstClass as, Exec run) {
+  InstClass own = std::exchange(cls, as);
+  Inst &inst = emit(run);
+  cls = own;
   return inst;
 }
 
@@ -85,6 +91,7 @@ Decoder::PendingBlock &Decoder::endBlock(Ending ending) {
   block.block.ending = ending;
   block.block.next = next;
   block.block.line = statement->line;
+  block.block.cls = cls;
   block.block.guardXor = guardNegated ? ~0u : 0;
   block.guard = guard;
   std::uint32_t ended = current;
@@ -238,8 +245,9 @@ void Decoder::decodeStatement(const Statement &toDecode) {
   alsoTaken.assign(statement->operands.size(), false);
   guard = statement->guarded ? frame->firstRegister + statement->guard : 0;
   guardNegated = statement->guardNegated;
+  cls = classOf(row->second->cls, toDecode);
   Frame *before = frame;
-  row->second(*this);
+  row->second->select(*this);
   statement = &toDecode;
   // A call has decoded other statements meanwhile and checked its own operands.
   if (before != frame || modifierTaken.size() != statement->modifiers.size() ||

@@ -26,6 +26,7 @@ class Decoder;
 struct InstructionRow {
   const char *opcode;
   void (*select)(Decoder &);
+  InstClass cls;
 };
 
 /// The rows of Instructions.def, compiled for one instruction set of the host.
@@ -40,6 +41,9 @@ struct ModuleLayout {
   std::unordered_map<std::string, std::uint64_t>
       globals; // addresses of .global and .const variables
 };
+
+/// The class of `statement`, whose row says `row`: types and spaces refine it (Classes.cpp).
+InstClass classOf(InstClass row, const Statement &statement);
 
 class Decoder {
 public:
@@ -121,6 +125,8 @@ public:
   Inst &emit(Exec run, std::int64_t imm = 0, unsigned flags = 0);
   /// As emit, but the operands are always in Inst::ops.
   Inst &emitList(Exec run, std::int64_t imm = 0, unsigned flags = 0);
+  /// As emit, for what a statement does besides its own work: counted as `as` in its own right.
+  Inst &emitBeside(InstClass as, Exec run);
   Inst &lastInst() { return blocks[current].insts.back().inst; }
   /// Gives the last emitted Inst a region cache of its own.
   void needsRegionCache();
@@ -151,6 +157,7 @@ private:
     std::uint32_t firstReference, referenceCount;
     std::uint32_t guard; // 0: the true predicate
     bool list;
+    InstClass cls;
   };
   struct PendingBlock {
     std::vector<Pending> insts;
@@ -203,7 +210,7 @@ private:
 
   const PtxModule &module;
   const ModuleLayout &layout;
-  std::unordered_map<std::string_view, void (*)(Decoder &)> rows;
+  std::unordered_map<std::string_view, const InstructionRow *> rows;
   std::unique_ptr<Kernel> kernel;
 
   std::vector<Virtual> virtuals; // 0 is the true predicate
@@ -220,6 +227,7 @@ private:
   const Statement *statement = nullptr;
   std::vector<bool> modifierTaken, operandTaken, alsoTaken;
   std::size_t instCount = 0;
+  InstClass cls = InstClass::Part; // of the next Inst
   std::uint32_t guard = 0;
   bool guardNegated = false;
   std::uint32_t carry = 0, never = 0; // virtual predicates, made when first needed

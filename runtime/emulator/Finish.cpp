@@ -309,6 +309,7 @@ void Decoder::finish() {
       }
       lists.push_back(list);
       kernel->insts.push_back(inst);
+      kernel->classes.push_back(pending.cls);
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
     block.guard = offsets[pendingBlock.guard];

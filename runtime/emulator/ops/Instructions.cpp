@@ -8,7 +8,7 @@
 namespace planemu::PLANEMU_ISA {
 
 static const InstructionRow Rows[] = {
-#define PLANEMU_INSTRUCTION(Opcode, Select) {Opcode, Select},
+#define PLANEMU_INSTRUCTION(Opcode, Select, Class) {Opcode, Select, InstClass::Class},
 #include "runtime/emulator/ops/Instructions.def"
 #undef PLANEMU_INSTRUCTION
 };

@@ -10,7 +10,7 @@
 
 namespace planemu::PLANEMU_ISA {
 
-#define PLANEMU_INSTRUCTION(Opcode, Select) void Select(Decoder &d);
+#define PLANEMU_INSTRUCTION(Opcode, Select, Class) void Select(Decoder &d);
 #include "runtime/emulator/ops/Instructions.def"
 #undef PLANEMU_INSTRUCTION
 

@@ -329,7 +329,7 @@ void selectLd(Decoder &d) {
   d.emitList(run, address.offset);
   d.needsRegionCache();
   if (acquire)
-    d.emit(fenceAll);
+    d.emitBeside(InstClass::Fence, fenceAll);
 }
 
 void selectSt(Decoder &d) {
@@ -342,7 +342,7 @@ void selectSt(Decoder &d) {
   if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
   if (release)
-    d.emit(fenceAll);
+    d.emitBeside(InstClass::Fence, fenceAll);
   Decoder::Address address = d.useAddress(0, space);
   unsigned bits = 0;
   for (unsigned n = 0; n < count; ++n) {
