@@ -1,5 +1,6 @@
 """lit's configuration: what a test is, where the tools are, which features the machine has."""
 import os
+import platform
 import shutil
 
 import lit.formats
@@ -32,3 +33,15 @@ if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source
     config.available_features.add("clang-format")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
     config.available_features.add("nvjitlink")
+# What the host's processor can do: some tests run on each instruction set.
+try:
+    with open("/proc/cpuinfo") as cpuinfo:
+        flags = set(next((line for line in cpuinfo if line.startswith("flags")), "").split())
+except OSError:
+    flags = set()
+if platform.machine() in ("x86_64", "AMD64"):
+    config.available_features.add("x86_64")
+if {"avx2", "fma", "f16c", "bmi1", "bmi2"} <= flags:
+    config.available_features.add("avx2")
+if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
+    config.available_features.add("avx512")

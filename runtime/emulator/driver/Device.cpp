@@ -16,8 +16,11 @@ namespace planemu {
 namespace base {
 extern const InstructionSet instructions;
 }
-#if defined(PLANEMU_HAS_V3)
+#if defined(PLANEMU_HAS_X86_SETS)
 namespace v3 {
+extern const InstructionSet instructions;
+}
+namespace v4 {
 extern const InstructionSet instructions;
 }
 #endif
@@ -85,6 +88,49 @@ CUresult planemu::enter(bool context) {
   return driver.sticky;
 }
 
+/// The widest instruction set that the host has, or the one PLANEMU_HOST_ISA names, by which tests
+/// compare them; null if there is no such set here.
+static const InstructionSet *chooseInstructions() {
+#if defined(PLANEMU_HAS_X86_SETS)
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl");
+#endif
+  struct Choice {
+    const InstructionSet *set;
+    bool runs;
+  };
+  const Choice choices[] = {
+      {&base::instructions, true},
+#if defined(PLANEMU_HAS_X86_SETS)
+      {&v3::instructions, v3},
+      {&v4::instructions, v4},
+#endif
+  };
+  const char *wanted = std::getenv("PLANEMU_HOST_ISA");
+  const InstructionSet *chosen = nullptr;
+  bool named = false;
+  std::string run;
+  for (const Choice &choice : choices) {
+    bool isWanted = wanted && *wanted && std::strcmp(wanted, choice.set->name) == 0;
+    named |= isWanted;
+    if (!choice.runs)
+      continue;
+    run += (run.empty() ? "" : ", ") + std::string(choice.set->name);
+    if (!wanted || !*wanted || isWanted)
+      chosen = choice.set;
+  }
+  if (!chosen)
+    failWith(CUDA_ERROR_NOT_INITIALIZED,
+             "PLANEMU_HOST_ISA is '" + std::string(wanted) + "', " +
+                 (named ? "which this host does not run" : "which is no instruction set") +
+                 "; possible here are " + run);
+  return chosen;
+}
+
 CUresult Driver::initialize() {
   if (model)
     return CUDA_SUCCESS;
@@ -99,14 +145,10 @@ CUresult Driver::initialize() {
   }
   if (const char *threads = std::getenv("PLANEMU_THREADS"))
     pool.setThreads(static_cast<unsigned>(std::strtoul(threads, nullptr, 10)));
-  instructions = &base::instructions;
-#if defined(PLANEMU_HAS_V3)
-  const char *isa = std::getenv("PLANEMU_HOST_ISA"); // for tests that compare instruction sets
-  bool v3Runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
-  if (v3Runs && !(isa && std::strcmp(isa, "base") == 0))
-    instructions = &v3::instructions;
-#endif
+  const InstructionSet *set = chooseInstructions();
+  if (!set)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  instructions = set;
   model = found;
   return CUDA_SUCCESS;
 }
