@@ -176,7 +176,11 @@ struct Kernel {
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;
   std::uint32_t registersUsed = 0; // 32-bit registers after compaction, for cuFuncGetAttribute
-  bool unsuffixedMath = false; // an add, sub or mul on f32 without .rn, which ptxas may contract
+
+  /// Additions, subtractions and multiplications without .rn, which ptxas may contract to fma.
+  struct Contractible {
+    std::uint32_t f32 = 0, f64 = 0, f16 = 0, bf16 = 0; // pairs count once
+  } contractible;
 };
 
 } // namespace planemu

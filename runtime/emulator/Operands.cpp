@@ -50,6 +50,14 @@ std::vector<std::string_view> Decoder::takeAll() {
   return left;
 }
 
+void Decoder::noteContractible(Type type) {
+  Kernel::Contractible &count = kernel->contractible;
+  ++(type == Type::F64                            ? count.f64
+     : type == Type::F16 || type == Type::F16x2   ? count.f16
+     : type == Type::BF16 || type == Type::BF16x2 ? count.bf16
+                                                  : count.f32);
+}
+
 // --- Operands ---------------------------------------------------------------
 
 unsigned Decoder::operandCount() const { return static_cast<unsigned>(statement->operands.size()); }

@@ -115,12 +115,23 @@ static void writeLog(const std::string &text, CUjit_option bufferOption, CUjit_o
   values[sizeIndex] = reinterpret_cast<void *>(copied);
 }
 
+/// One line for each kernel whose results ptxas may change by contraction.
 static std::string warningsOf(const Module &module) {
   std::string text;
-  for (auto &[name, function] : module.functions)
-    if (function->kernel->unsuffixedMath)
-      text += "ptx: warning: kernel '" + name +
-              "': f32 arithmetic without .rn, which ptxas may contract to fma\n";
+  for (auto &[name, function] : module.functions) {
+    const Kernel::Contractible &count = function->kernel->contractible;
+    std::string counts;
+    for (auto [number, type] : {std::pair(count.f32, "f32"),
+                                {count.f64, "f64"},
+                                {count.f16, "f16"},
+                                {count.bf16, "bf16"}})
+      if (number)
+        counts += (counts.empty() ? "" : ", ") + std::to_string(number) +
+                  (counts.empty() ? " additions and multiplications on " : " on ") + type;
+    if (!counts.empty())
+      text += "ptx: warning: kernel '" + name + "': " + counts +
+              " without .rn, which ptxas may contract\n";
+  }
   return text;
 }
 

@@ -154,6 +154,8 @@ static void requireNearest(Decoder &d, const Modifiers &m) {
 }
 
 template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, const Modifiers &m) {
+  if (!m.explicitRound)
+    d.noteContractible(type);
   if (type == Type::F64) {
     requireNearest(d, m);
     if (m.ftz || m.sat)
@@ -179,8 +181,6 @@ template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, co
   }
   if (type != Type::F32)
     d.failType(type);
-  if (!m.explicitRound)
-    d.noteUnsuffixedMath();
   d.def(0, 32);
   d.use(1, type);
   d.use(2, type);
@@ -199,6 +199,8 @@ template <class Op> static void selectMixedSum(Decoder &d, Type half, const Modi
   requireNearest(d, m);
   if (m.ftz)
     d.fail("'.ftz' is not supported on mixed types");
+  if (!m.explicitRound)
+    d.noteContractible(Type::F32);
   d.def(0, 32);
   d.use(1, half);
   d.use(2, Type::F32);

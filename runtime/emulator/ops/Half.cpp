@@ -110,12 +110,14 @@ template <class Format> static Vu16 halfFmaRelu(Vu16 a, Vu16 b, Vu16 c) {
 void selectHalfSum(Decoder &d, Type type, bool subtract, bool saturate) {
   if (saturate)
     d.fail("'.sat' is not supported on this type");
-  d.take(".rn");
+  if (!d.take(".rn"))
+    d.noteContractible(type);
   subtract ? PLANEMU_EMIT_HALF(halfSub, 1, 2) : PLANEMU_EMIT_HALF(halfAdd, 1, 2);
 }
 
 void selectHalfMul(Decoder &d, Type type) {
-  d.take(".rn");
+  if (!d.take(".rn"))
+    d.noteContractible(type);
   PLANEMU_EMIT_HALF(halfMul, 1, 2);
 }
 

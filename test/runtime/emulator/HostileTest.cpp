@@ -109,7 +109,7 @@ static void wrongCalls(const std::string &ptx) {
                                "ELF",
                                0, nullptr, nullptr),
          CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin");
-  char log[64];
+  char log[128];
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
   expect(cu.cuModuleLoadDataEx(&module, "nonsense", 2, options, values), CUDA_ERROR_INVALID_PTX,
@@ -121,7 +121,7 @@ static void wrongCalls(const std::string &ptx) {
   values[1] = reinterpret_cast<void *>(sizeof(log));
   std::string contractible = header() + ".entry k() { .reg .b32 %a; add.f32 %a, %a, %a; ret; }";
   CU(cuModuleLoadDataEx, &module, contractible.c_str(), 2, infoOptions, values);
-  if (!std::strstr(log, "kernel 'k': f32 arithmetic without .rn"))
+  if (!std::strstr(log, "kernel 'k': 1 additions and multiplications on f32 without .rn"))
     die(std::string("the log is: ") + log);
 
   // One block mapped twice is one memory; what is not mapped or not accessible is an error.

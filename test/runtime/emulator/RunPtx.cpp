@@ -3,14 +3,14 @@
 // For lit tests: arguments come from the command line, outputs go to stdout.
 //
 //   planemu-run FILE [--kernel NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES]
-//   [--threads N] ARG... ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B
-//   counts
+//   [--threads N] [--log] ARG...
+//   ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B counts
 //         out=TYPE:COUNT     a buffer of zeros, printed after the run
 //         inout=TYPE:V,...   both
 //         val=TYPE:V         a value passed itself
 //   TYPE  u8 u16 u32 s32 u64 s64 f32 f64 x16 x32 x64 (x prints hexadecimal)
 //
-// Outputs are printed as `out0: v v v`. A failure prints `error: NAME: message` and exits with 1.
+// Outputs are printed as `out0: v v v`, with --log what loading has to say before them. A failure prints `error: NAME: message` and exits with 1.
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/emulator/Emulator.h"
@@ -130,6 +130,7 @@ int main(int argc, char **argv) {
   unsigned grid[3] = {1, 1, 1}, block[3] = {32, 1, 1}, shared = 0, repeat = 1;
   std::vector<Argument> arguments;
   const char *label = nullptr;
+  bool printLog = false;
   for (int n = 2; n < argc; ++n) {
     std::string option = argv[n];
     auto next = [&] { return ++n < argc ? argv[n] : (die("no value for " + option), nullptr); };
@@ -147,12 +148,19 @@ int main(int argc, char **argv) {
       repeat = static_cast<unsigned>(std::stoul(next()));
     else if (option == "--label")
       label = next();
+    else if (option == "--log")
+      printLog = true;
     else
       arguments.push_back(parse(option));
   }
   open();
   CUmodule module;
-  require(api().cuModuleLoadDataEx(&module, text.str().c_str(), 0, nullptr, nullptr));
+  std::vector<char> log(4096);
+  CUjit_option logOptions[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
+  void *logValues[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  require(api().cuModuleLoadDataEx(&module, text.str().c_str(), 2, logOptions, logValues));
+  if (printLog)
+    std::printf("%s", log.data());
   CUfunction function;
   require(api().cuModuleGetFunction(&function, module, kernel.c_str()));
   if (shared > 48 << 10)
