@@ -1,7 +1,4 @@
-// The kernels of planemu-compilers-test. They use no math library, so that the PTX beside this file
-// is only what the compilers make of this text:
-//   clang.ptx  clang++-22 -O3 -x cuda --cuda-gpu-arch=sm_121a --cuda-device-only -S kernels.cu
-//   nvcc.ptx   nvcc -std=c++17 -arch=sm_121a -ptx kernels.cu          (CUDA 13.0)
+// Norms, softmax, gemv, split K and a quantised matrix multiplication, without a math library.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
