@@ -1,15 +1,16 @@
 //===- Options.cpp - plan-run's command line -------------------------------===//
 //
-// `--name value` and `--name=value`; a name may be given once.
+// The table of options, and what makes no sense together.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Tools/plan-run/Options.h"
 
+#include "lib/Tools/CommandLine.h"
+
 #include <algorithm>
-#include <charconv>
-#include <set>
 
 using namespace planc;
+using namespace planc::tools;
 using namespace planrun;
 
 const char *const planrun::usage =
@@ -28,30 +29,6 @@ const char *const planrun::usage =
   --help, --version
 exit code: 0 ok, 1 an input is wrong or a check failed, 2 usage, 3 the environment is wrong
 )";
-
-template <class... Args> static Error usageError(fmt::format_string<Args...> text, Args &&...args) {
-  return makeError(ErrorKind::Usage, text, std::forward<Args>(args)...);
-}
-
-/// A whole number without sign that fits, or nothing.
-template <class T> static std::optional<T> number(std::string_view text) {
-  T value{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
-static std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos)
-      return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 static Status parseTokens(std::string_view text, std::vector<std::vector<int64_t>> &lists) {
   for (std::string_view list : split(text, ';')) {
@@ -92,34 +69,17 @@ static Status parseDump(const std::string &text, Options &options) {
   return {};
 }
 
-/// Options of one number, and of one word.
-template <class T> static Status parseNumber(const char *name, std::string_view text, T &value) {
-  std::optional<T> parsed = number<T>(text);
-  if (!parsed)
-    return usageError("{} has \"{:.40}\", expected a number", name, text);
-  value = *parsed;
-  return {};
-}
-
-namespace {
-/// An option with a value.
-struct Option {
-  const char *name;
-  Status (*set)(const std::string &value, Options &options);
-};
-} // namespace
-
 template <std::string Options::*Member>
 static Status setText(const std::string &value, Options &options) {
   options.*Member = value;
   return {};
 }
 
-static constexpr Option valueOptions[] = {
+static constexpr tools::Option<Options> table[] = {
     {"--weights", parseWeights},
     {"--tokens", [](const std::string &v, Options &o) { return parseTokens(v, o.tokens); }},
     {"--generate",
-     [](const std::string &v, Options &o) { return parseNumber("--generate", v, o.generate); }},
+     [](const std::string &v, Options &o) { return takeNumber("--generate", v, o.generate); }},
     {"--device", setText<&Options::device>},
     {"--program", setText<&Options::program>},
     {"--logits", setText<&Options::logits>},
@@ -131,7 +91,10 @@ static constexpr Option valueOptions[] = {
        return o.compare ? Status() : usageError("--compare takes reference, not \"{:.40}\"", v);
      }},
     {"--threads",
-     [](const std::string &v, Options &o) { return parseNumber("--threads", v, o.threads); }},
+     [](const std::string &v, Options &o) { return takeNumber("--threads", v, o.threads); }},
+    {"--json", nullptr, &Options::json},
+    {"--help", nullptr, &Options::help},
+    {"--version", nullptr, &Options::version},
 };
 
 /// What must be there, and what makes no sense together.
@@ -151,44 +114,14 @@ static Status checkOptions(const Options &options) {
 
 Result<Options> planrun::parseOptions(const std::vector<std::string> &arguments) {
   Options options;
-  std::set<std::string> seen;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    if (!name.starts_with("-")) {
-      if (!options.bundle.empty())
-        return usageError("two bundles are named, \"{:.200}\" and \"{:.200}\"", options.bundle,
-                          name);
-      options.bundle = name;
-      continue;
-    }
-    std::optional<std::string> value;
-    if (size_t at = name.find('='); at != std::string::npos) {
-      value = name.substr(at + 1);
-      name.resize(at);
-    }
-    if (!seen.insert(name).second)
-      return usageError("{:.40} is given twice", name);
-    bool *flag = name == "--json"      ? &options.json
-                 : name == "--help"    ? &options.help
-                 : name == "--version" ? &options.version
-                                       : nullptr;
-    if (flag) {
-      if (value)
-        return usageError("{} takes no value", name);
-      *flag = true;
-      continue;
-    }
-    auto option = std::find_if(std::begin(valueOptions), std::end(valueOptions),
-                               [&](const Option &o) { return o.name == name; });
-    if (option == std::end(valueOptions))
-      return usageError("there is no option {:.40}", name);
-    if (!value && ++i < arguments.size())
-      value = arguments[i];
-    if (!value || value->empty())
-      return usageError("{} needs a value", name);
-    if (Status status = option->set(*value, options); !status.ok())
-      return status.takeError();
-  }
+  auto takeFile = [](const std::string &word, Options &o) -> Status {
+    if (!o.bundle.empty())
+      return usageError("two bundles are named, \"{:.200}\" and \"{:.200}\"", o.bundle, word);
+    o.bundle = word;
+    return {};
+  };
+  if (Status status = parseArguments<Options>(arguments, table, takeFile, options); !status.ok())
+    return status.takeError();
   if (!options.help && !options.version)
     if (Status status = checkOptions(options); !status.ok())
       return status.takeError();

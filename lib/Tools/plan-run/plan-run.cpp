@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Support/Npy.h"
+#include "lib/Tools/CommandLine.h"
 #include "lib/Tools/plan-run/Results.h"
 
 #include "include/planrt/planrt.h"
@@ -14,28 +15,10 @@
 #include <filesystem>
 
 using namespace planc;
+using namespace planc::tools;
 using namespace planrun;
 
-static void print(std::FILE *file, const std::string &text) {
-  std::fwrite(text.data(), 1, text.size(), file);
-}
-
-static int exitCode(ErrorKind kind) {
-  switch (kind) {
-  case ErrorKind::Usage:
-    return 2;
-  case ErrorKind::Environment:
-  case ErrorKind::Memory:
-    return 3;
-  default:
-    return 1;
-  }
-}
-
-static int fail(const Error &error) {
-  print(stderr, (error.where.empty() ? "plan-run: " : "") + error.text() + "\n");
-  return exitCode(error.kind);
-}
+static constexpr const char *tool = "plan-run";
 
 //===----------------------------------------------------------------------===//
 // Output
@@ -132,24 +115,24 @@ static Status writeFiles(const Options &options, const Results &results, int64_t
 static int run(const Options &options) {
   Result<bundle::Bundle> bundle = bundle::Bundle::open(options.bundle);
   if (!bundle.ok())
-    return fail(bundle.error());
+    return fail(tool, bundle.error());
   Result<const bundle::Program *> program = chooseProgram(*bundle, options);
   if (!program.ok())
-    return fail(program.error());
+    return fail(tool, program.error());
   Results results;
   results.program = (*program)->name;
   Status status = options.device == "reference"
                       ? runOnReference(*bundle, **program, options, results)
                       : runOnDevice(*bundle, **program, options, results);
   if (!status.ok())
-    return fail(status.error());
+    return fail(tool, status.error());
 
   std::string image = results.device["image"].is_string()
                           ? fmt::format(" ({})", results.device["image"].get<std::string>())
                           : "";
   print(stderr, fmt::format("device {}{}, program {}\n", options.device, image, results.program));
   if (Status written = writeFiles(options, results, bundle->manifest().model.vocab); !written.ok())
-    return fail(written.error());
+    return fail(tool, written.error());
   print(stdout, options.json ? toJson(options, results).dump(2) + "\n" : toText(options, results));
   if (results.passed)
     return 0;
@@ -164,7 +147,7 @@ static int run(const Options &options) {
 int main(int argc, char **argv) {
   Result<Options> options = parseOptions({argv + 1, argv + argc});
   if (!options.ok()) {
-    int code = fail(options.error());
+    int code = fail(tool, options.error());
     if (code == 2)
       print(stderr, usage);
     return code;
@@ -176,6 +159,6 @@ int main(int argc, char **argv) {
   try {
     return run(*options);
   } catch (const std::bad_alloc &) {
-    return fail({"out of memory", ErrorKind::Memory});
+    return fail(tool, {"out of memory", ErrorKind::Memory});
   }
 }
