@@ -23,7 +23,8 @@ MAY = {
     "lib/Reference": ["lib/Support", "dialects/Plan"],
     "lib/Compiler": ["include/planc", "lib/Support", "lib/Target", "lib/Bundle", "lib/Import", "lib/Schedule",
                      "lib/Codegen", "passes", "dialects/Plan"],
-    "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "lib/Support", "lib/Target", "lib/Bundle",
+    # plan-emu is a program of the driver API.
+    "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Target", "lib/Bundle",
                   "lib/Import", "lib/Compiler", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
                   "dialects/Plan"],
     # The emulator shares the declarations of CUDA's own ABI with the runtime, and nothing else.
