@@ -177,10 +177,21 @@ planrt_status planrt_bundle_program_info(const planrt_bundle *bundle, uint32_t i
   });
 }
 
-void planrt_device_options_init(planrt_device_options *options) {
-  *options = {};
-  options->size = sizeof *options;
+void planrt_device_options_init_sized(planrt_device_options *options, size_t size) {
+  planrt_device_options initial = {};
+  initial.size = std::min(size, sizeof initial);
+  std::memcpy(options, &initial, initial.size);
 }
+
+// In parentheses, since the header's macro has the same name.
+void(planrt_device_options_init)(planrt_device_options *options) {
+  planrt_device_options_init_sized(options, offsetof(planrt_device_options, schedule_seed));
+}
+
+static_assert(int(PLANRT_CHECK_MEM) == PLANEMU_CHECK_MEM &&
+              int(PLANRT_CHECK_INIT) == PLANEMU_CHECK_INIT &&
+              int(PLANRT_CHECK_RACE) == PLANEMU_CHECK_RACE &&
+              int(PLANRT_CHECK_SYNC) == PLANEMU_CHECK_SYNC);
 
 planrt_status planrt_device_open(const char *name, const planrt_device_options *options,
                                  planrt_device **out, planrt_error **error) {
@@ -188,9 +199,13 @@ planrt_status planrt_device_open(const char *name, const planrt_device_options *
     if (!name || !out)
       return missing(name ? "out" : "name");
     planrt_device_options given;
-    if (Status status = readOptions(options, planrt_device_options_init, given); !status.ok())
+    auto init = [](planrt_device_options *initial) { planrt_device_options_init(initial); };
+    if (Status status = readOptions<planrt_device_options>(options, init, given); !status.ok())
       return status;
-    return give(Device::open(name, given.threads), out);
+    EmulatorSettings settings = {given.threads, given.schedule_seed,
+                                 given.target ? given.target : "", given.checks,
+                                 given.counters != 0};
+    return give(Device::open(name, settings), out);
   });
 }
 
@@ -200,6 +215,16 @@ const char *planrt_device_product(const planrt_device *device) {
   return device ? device->impl->product().c_str() : "";
 }
 uint32_t planrt_device_sm(const planrt_device *device) { return device ? device->impl->sm() : 0; }
+
+size_t planrt_device_finding_count(const planrt_device *device) {
+  return device ? device->impl->driver().findingCount() : 0;
+}
+const char *planrt_device_finding(const planrt_device *device, size_t index) {
+  return device ? device->impl->driver().finding(index) : nullptr;
+}
+const char *planrt_device_counters(const planrt_device *device) {
+  return device && device->impl->settings().counters ? device->impl->driver().counters() : nullptr;
+}
 
 //===----------------------------------------------------------------------===//
 // Weights

@@ -16,7 +16,8 @@ using namespace cudaabi;
 // Device
 //===----------------------------------------------------------------------===//
 
-Result<std::shared_ptr<const Device>> Device::open(const std::string &name, uint32_t threads) {
+Result<std::shared_ptr<const Device>> Device::open(const std::string &name,
+                                                   const EmulatorSettings &settings) {
   int ordinal = 0;
   bool emulator = name == "emulator";
   if (!emulator && name != "cuda") {
@@ -26,15 +27,29 @@ Result<std::shared_ptr<const Device>> Device::open(const std::string &name, uint
       return makeError(ErrorKind::Usage,
                        "there is no device \"{:.80}\", expected emulator, cuda or cuda:N", name);
   }
+  EmulatorSettings none;
+  if (!emulator && (settings.checks != none.checks || settings.counters != none.counters ||
+                    settings.scheduleSeed != none.scheduleSeed || settings.target != none.target))
+    return makeError(ErrorKind::Usage,
+                     "checks, counters, a schedule seed and a target are the emulator's, device {} "
+                     "has none of them",
+                     name);
+  constexpr uint32_t knownChecks =
+      PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC;
+  if (settings.checks & ~knownChecks)
+    return makeError(ErrorKind::Usage, "checks {:#x} are unknown, known are {:#x}",
+                     settings.checks & ~knownChecks, knownChecks);
   Result<DriverPtr> driver = emulator ? Driver::emulator() : Driver::cuda();
   if (!driver.ok())
     return driver.takeError();
   std::shared_ptr<Device> device(new Device(*driver));
   device->requested = name;
+  device->asked = settings;
+  if (emulator)
+    if (Status status = (*driver)->configure(settings); !status.ok())
+      return status.takeError();
   if (Status status = device->init(ordinal); !status.ok())
     return status.takeError();
-  if (threads)
-    (*driver)->setThreads(threads);
   return DevicePtr(device);
 }
 

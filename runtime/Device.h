@@ -21,9 +21,9 @@ using DriverPtr = std::shared_ptr<const Driver>;
 
 class Device {
 public:
-  /// `name` is "emulator", "cuda" or "cuda:N"; `threads` are the emulator's, 0 for its own choice.
+  /// `name` is "emulator", "cuda" or "cuda:N"; a GPU takes no settings but threads, which it ignores.
   static planc::Result<std::shared_ptr<const Device>> open(const std::string &name,
-                                                           uint32_t threads = 0);
+                                                           const EmulatorSettings &settings = {});
   ~Device();
 
   /// Makes the context current, and puts back at the end which one was.
@@ -45,6 +45,9 @@ public:
   unsigned sm() const { return computeCapability; }
   int ordinal() const { return handle; }
 
+  /// What the emulator was asked for.
+  const EmulatorSettings &settings() const { return asked; }
+
   /// Success, or an error of the call `what`; remembers a lost context.
   planc::Status check(CUresult result, const std::string &what) const;
   /// The error of every call after the context was lost.
@@ -57,6 +60,7 @@ private:
   DriverPtr library;
   std::string requested;
   std::string productName;
+  EmulatorSettings asked;
   unsigned computeCapability = 0;
   cudaabi::CUdevice handle = 0;
   cudaabi::CUcontext context = nullptr;

@@ -58,26 +58,71 @@ Result<std::shared_ptr<const Driver>> Driver::bind(void *library, const std::str
 #undef PLANRT_FIND
   if (!missing.empty())
     return makeError(ErrorKind::Environment, "{} is too old: it lacks {}", name, missing);
-  find(driver->lastErrorFunction, "planemu_last_error");
-  find(driver->setThreadsFunction, "planemu_set_threads");
-  find(driver->nameRangeFunction, "planemu_name_range");
-  find(driver->labelLaunchFunction, "planemu_label_launch");
+#define PLANRT_FIND(Name) find(driver->extensions.Name, #Name);
+  PLANRT_EXTENSIONS(PLANRT_FIND)
+#undef PLANRT_FIND
+  driver->name = name;
   return std::shared_ptr<const Driver>(driver);
 }
 
-void Driver::setThreads(unsigned threads) const {
-  if (setThreadsFunction)
-    setThreadsFunction(threads);
+Status Driver::configure(const EmulatorSettings &settings) const {
+  auto lacks = [&](const char *function) {
+    return makeError(ErrorKind::Environment, "{} is too old: it lacks {}", name, function);
+  };
+  const Extensions &e = extensions;
+  if (!settings.target.empty()) {
+    if (!e.planemu_set_target)
+      return lacks("planemu_set_target");
+    if (int result = e.planemu_set_target(settings.target.c_str())) {
+      Error refused =
+          error(CUresult(result),
+                fmt::format("the emulator cannot report target \"{:.40}\"", settings.target));
+      refused.kind = ErrorKind::Usage;
+      return refused;
+    }
+  }
+  if (settings.checks && !e.planemu_set_checks)
+    return lacks("planemu_set_checks");
+  if (settings.counters && !e.planemu_set_counters)
+    return lacks("planemu_set_counters");
+  if (settings.scheduleSeed && !e.planemu_set_schedule_seed)
+    return lacks("planemu_set_schedule_seed");
+
+  if (settings.threads && e.planemu_set_threads)
+    e.planemu_set_threads(settings.threads);
+  if (e.planemu_set_schedule_seed)
+    e.planemu_set_schedule_seed(settings.scheduleSeed);
+  if (e.planemu_set_checks) {
+    e.planemu_set_checks(settings.checks);
+    e.planemu_clear_findings();
+  }
+  if (e.planemu_set_counters) {
+    e.planemu_set_counters(settings.counters);
+    e.planemu_clear_counters();
+  }
+  return {};
 }
 
-void Driver::nameRange(CUdeviceptr address, size_t bytes, const std::string &name) const {
-  if (nameRangeFunction)
-    nameRangeFunction(address, bytes, name.c_str());
+size_t Driver::findingCount() const {
+  return extensions.planemu_finding_count ? extensions.planemu_finding_count() : 0;
+}
+
+const char *Driver::finding(size_t index) const {
+  return extensions.planemu_finding ? extensions.planemu_finding(index) : nullptr;
+}
+
+const char *Driver::counters() const {
+  return extensions.planemu_counters ? extensions.planemu_counters() : nullptr;
+}
+
+void Driver::nameRange(CUdeviceptr address, size_t bytes, const std::string &text) const {
+  if (extensions.planemu_name_range)
+    extensions.planemu_name_range(address, bytes, text.c_str());
 }
 
 void Driver::labelLaunch(const std::string &label) const {
-  if (labelLaunchFunction)
-    labelLaunchFunction(label.c_str());
+  if (extensions.planemu_label_launch)
+    extensions.planemu_label_launch(label.c_str());
 }
 
 std::string Driver::describe(CUresult result) const {
@@ -132,6 +177,6 @@ Error Driver::error(CUresult result, const std::string &what) const {
       kind = ErrorKind::DeviceLost;
   }
   // The emulator knows the PTX line, the thread and the address.
-  const char *detail = lastErrorFunction ? lastErrorFunction() : "";
+  const char *detail = extensions.planemu_last_error ? extensions.planemu_last_error() : "";
   return makeError(kind, "{}: {}{}{}", what, describe(result), *detail ? "\n" : "", detail);
 }

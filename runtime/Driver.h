@@ -11,6 +11,8 @@
 #include "lib/Support/Error.h"
 #include "runtime/CudaAbi.h"
 
+#include "include/planemu/planemu.h"
+
 #include <memory>
 #include <string>
 
@@ -25,7 +27,32 @@ struct Functions {
 
 } // namespace cudaabi
 
+/// X(name) for every extension of libplanemu in use.
+#define PLANRT_EXTENSIONS(X)                                                                       \
+  X(planemu_last_error)                                                                            \
+  X(planemu_set_threads)                                                                           \
+  X(planemu_name_range)                                                                            \
+  X(planemu_label_launch)                                                                          \
+  X(planemu_set_target)                                                                            \
+  X(planemu_set_schedule_seed)                                                                     \
+  X(planemu_set_checks)                                                                            \
+  X(planemu_finding_count)                                                                         \
+  X(planemu_finding)                                                                               \
+  X(planemu_clear_findings)                                                                        \
+  X(planemu_set_counters)                                                                          \
+  X(planemu_counters)                                                                              \
+  X(planemu_clear_counters)
+
 namespace planrt {
+
+/// What the emulator can do beside running kernels; the initial values ask for none of it.
+struct EmulatorSettings {
+  uint32_t threads = 0; // 0: its own choice
+  uint64_t scheduleSeed = 0;
+  std::string target;  // empty: its own choice
+  uint32_t checks = 0; // union of planemu_check
+  bool counters = false;
+};
 
 /// A loaded driver library; it stays loaded, for drivers do not survive being unloaded.
 class Driver {
@@ -37,13 +64,21 @@ public:
 
   const cudaabi::Functions *operator->() const { return &functions; }
 
-  /// What libplanemu has beside the driver API (include/planemu/planemu.h). All of it serves
-  /// messages, or does not change results, and none of it is there on a GPU: these do nothing then.
-  void setThreads(unsigned threads) const;
+  /// What libplanemu has beside the driver API (include/planemu/planemu.h). It serves messages or
+  /// does not change results, and none of it is there on a GPU: these do nothing then.
   void nameRange(cudaabi::CUdeviceptr address, size_t bytes, const std::string &name) const;
   /// Labels the next launch of the calling thread.
   void labelLaunch(const std::string &label) const;
-  bool labelsLaunches() const { return labelLaunchFunction != nullptr; }
+  bool labelsLaunches() const { return extensions.planemu_label_launch != nullptr; }
+
+  /// Sets the emulator up; before cuInit, since afterwards it is too late for a target. Fails for a
+  /// target it does not know, and where the library is too old for what is asked for.
+  planc::Status configure(const EmulatorSettings &settings) const;
+  /// What the checks have found, and the counters' JSON text; pointers live until the thread's next
+  /// call.
+  size_t findingCount() const;
+  const char *finding(size_t index) const;
+  const char *counters() const;
 
   /// "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)"
   std::string describe(cudaabi::CUresult result) const;
@@ -58,10 +93,13 @@ private:
   static planc::Result<std::shared_ptr<const Driver>> bind(void *library, const std::string &name);
 
   cudaabi::Functions functions;
-  const char *(*lastErrorFunction)() = nullptr;
-  void (*setThreadsFunction)(unsigned) = nullptr;
-  void (*nameRangeFunction)(uint64_t, size_t, const char *) = nullptr;
-  void (*labelLaunchFunction)(const char *) = nullptr;
+  std::string name;
+  /// Null where the library does not have them.
+  struct Extensions {
+#define PLANRT_MEMBER(Name) decltype(&::Name) Name = nullptr;
+    PLANRT_EXTENSIONS(PLANRT_MEMBER)
+#undef PLANRT_MEMBER
+  } extensions;
 };
 
 } // namespace planrt

@@ -169,7 +169,7 @@ Status Weights::fill(uint64_t seed) {
       if (!mapped.ok())
         return mapped.takeError();
       (scales ? operand.scales : operand.data) = mapped->address();
-      home->driver().nameRange(mapped->address(), bytes, fmt::format("weight \"{}\"", name));
+      home->driver().nameRange(mapped->address(), bytes, describeOperand(name, scales));
       aliases.push_back(std::move(*mapped));
     }
   return {};

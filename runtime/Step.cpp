@@ -16,10 +16,6 @@ using namespace planrt;
 using namespace cudaabi;
 using bundle::ArgKind;
 
-static constexpr uint64_t alignment = 256;
-
-static uint64_t alignUp(uint64_t value) { return (value + alignment - 1) / alignment * alignment; }
-
 //===----------------------------------------------------------------------===//
 // Opening
 //===----------------------------------------------------------------------===//
@@ -47,10 +43,22 @@ Result<std::unique_ptr<Step>> Step::open(std::shared_ptr<Session> session,
   if (!kernels.ok())
     return kernels.takeError();
   step->kernels = std::move(*kernels);
-  for (auto stage : {&Step::allocate, &Step::bindArguments})
-    if (Status status = (step.get()->*stage)(); !status.ok())
-      return status.takeError();
+  using Layout = StepMemory::Layout;
+  Layout layout = step->device->settings().checks ? Layout::Apart
+                  : options.unshared              ? Layout::Unshared
+                                                  : Layout::Shared;
+  step->outlives = layout != Layout::Shared;
+  Result<std::unique_ptr<StepMemory>> memory =
+      StepMemory::create(step->device, *found, *step->kernels, layout);
+  if (!memory.ok())
+    return memory.takeError();
+  step->memory = std::move(*memory);
+  step->bindArguments();
   step->cutRuns();
+  Device::Scope scope(*step->device);
+  CUresult result = step->device->driver()->cuStreamCreate(&step->stream, CU_STREAM_NON_BLOCKING);
+  if (Status status = step->device->check(result, "cannot make a stream"); !status.ok())
+    return status.takeError();
   return step;
 }
 
@@ -64,91 +72,25 @@ Step::~Step() {
     api->cuStreamDestroy_v2(stream);
 }
 
-Status Step::allocate() {
-  uint64_t blockBytes = 0, backBytes = 0;
-  for (const bundle::Input &input : plan.inputs) {
-    uint64_t bytes = bundle::byteSize(input.dtype);
-    for (int64_t extent : input.shape)
-      bytes *= uint64_t(extent);
-    blockOffsets[input.name] = blockBytes;
-    blockBytes = alignUp(blockBytes + bytes);
-  }
-  for (const bundle::Buffer &buffer : plan.buffers) {
-    buffers[buffer.edge] = &buffer;
-    if (buffer.host_writes) {
-      blockOffsets[buffer.edge] = blockBytes;
-      blockBytes = alignUp(blockBytes + buffer.bytes);
-    }
-    if (buffer.host_reads) {
-      readBackOffsets[buffer.edge] = backBytes;
-      backBytes = alignUp(backBytes + buffer.bytes);
-    }
-  }
-  const bundle::Workspace &sizes = plan.workspace;
-  auto onDevice = [&](DeviceMemory &memory, uint64_t bytes, const char *what) -> Status {
-    Result<DeviceMemory> created = DeviceMemory::create(device, bytes, what);
-    if (!created.ok())
-      return created.takeError();
-    memory = std::move(*created);
-    return {};
-  };
-  auto onHost = [&](PinnedMemory &memory, uint64_t bytes, const char *what) -> Status {
-    Result<PinnedMemory> created = PinnedMemory::create(device, bytes, what);
-    if (!created.ok())
-      return created.takeError();
-    memory = std::move(*created);
-    std::fill(memory.bytes().begin(), memory.bytes().end(), std::byte(0));
-    return {};
-  };
-  for (Status status :
-       {onDevice(workspace, options.unshared ? sizes.unshared_bytes : sizes.bytes, "the workspace"),
-        onDevice(scratch, sizes.scratch_bytes, "scratch"),
-        onDevice(counters, sizes.counters * 4, "counters"),
-        onDevice(blockOnDevice, blockBytes, "the step's inputs"),
-        onHost(block, blockBytes, "the step's inputs"),
-        onHost(readBack, backBytes, "the step's results")})
-    if (!status.ok())
-      return status;
-
-  Device::Scope scope(*device);
-  const Driver &api = device->driver();
-  for (const bundle::Buffer &buffer : plan.buffers)
-    if (options.unshared && buffer.unshared_offset)
-      api.nameRange(workspace.address() + *buffer.unshared_offset, buffer.bytes,
-                    fmt::format("edge \"{}\"", buffer.edge));
-  clearCounters();
-  return device->check(api->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
-                       "cannot make a stream");
-}
-
-void Step::clearCounters() {
-  if (counters.size() && device->alive().ok())
-    device->driver()->cuMemsetD8_v2(counters.address(), 0, counters.size());
-}
-
-Result<CUdeviceptr> Step::address(const bundle::Arg &arg) const {
+CUdeviceptr Step::address(const bundle::Arg &arg, size_t launch) const {
   switch (arg.kind) {
-  case ArgKind::buffer: {
-    const bundle::Buffer &buffer = *buffers.at(*arg.name);
-    if (buffer.host_writes)
-      return blockOnDevice.address() + blockOffsets.at(buffer.edge);
-    return workspace.address() + *(options.unshared ? buffer.unshared_offset : buffer.offset);
-  }
+  case ArgKind::buffer:
+    return memory->edge(*arg.name)->address;
   case ArgKind::weight:
     return owner->weights()->address(*arg.name, arg.part == "scales");
   case ArgKind::state:
     return owner->pool(*arg.name);
   case ArgKind::input:
-    return blockOnDevice.address() + blockOffsets.at(*arg.name);
+    return memory->input(*arg.name)->address;
   case ArgKind::scratch:
-    return scratch.address();
+    return memory->scratch(launch);
   case ArgKind::counters:
-    return counters.address();
+    return memory->counters(launch);
   }
-  return inputError("an argument of no kind");
+  return 0;
 }
 
-Status Step::bindArguments() {
+void Step::bindArguments() {
   starts.resize(plan.launch_list.size());
   for (size_t i = 0; i < starts.size(); ++i) {
     const bundle::Launch &launch = plan.launch_list[i];
@@ -156,16 +98,18 @@ Status Step::bindArguments() {
       continue;
     Start &start = starts[i];
     start.kernel = &kernels->find(*launch.kernel);
-    for (const bundle::Arg &arg : launch.args) {
-      Result<CUdeviceptr> value = address(arg);
-      if (!value.ok())
-        return value.takeError();
-      start.values.push_back(*value);
-    }
+    for (const bundle::Arg &arg : launch.args)
+      start.values.push_back(address(arg, i));
     for (CUdeviceptr &value : start.values)
       start.pointers.push_back(&value);
+    start.label = fmt::format("group {} \"{}\" (nodes {})", launch.group, launch.rule,
+                              fmt::join(launch.nodes, ", "));
   }
-  return {};
+}
+
+const bundle::Buffer &Step::buffer(const std::string &edge) const {
+  return *std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                       [&](const bundle::Buffer &stored) { return stored.edge == edge; });
 }
 
 void Step::cutRuns() {
@@ -178,7 +122,7 @@ void Step::cutRuns() {
     run.end = i + 1;
     for (const bundle::HostOp &op : launch.host)
       if (op.op == "argmax")
-        logitsBuffer = buffers.at(op.inputs[0]);
+        logitsBuffer = &buffer(op.inputs[0]);
     if (onDevice)
       for (const bundle::Buffer &buffer : plan.buffers)
         if (buffer.host_reads && buffer.def == launch.group &&
@@ -212,7 +156,7 @@ Result<std::vector<int32_t>> Step::run(std::span<const uint32_t> sequences,
     if (!status.ok()) {
       // Copies from the block must not run on while the next step fills it.
       device->driver()->cuStreamSynchronize(stream);
-      clearCounters();
+      memory->clearCounters();
     }
   }
   if (!status.ok()) {
@@ -225,14 +169,10 @@ Result<std::vector<int32_t>> Step::run(std::span<const uint32_t> sequences,
 }
 
 template <class T> std::span<T> Step::input(const std::string &name) {
-  for (const bundle::Input &input : plan.inputs)
-    if (input.name == name) {
-      size_t count = 1;
-      for (int64_t extent : input.shape)
-        count *= size_t(extent);
-      return {reinterpret_cast<T *>(block.bytes().data() + blockOffsets.at(name)), count};
-    }
-  return {};
+  const StepMemory::Value *value = memory->input(name);
+  if (!value)
+    return {};
+  return {reinterpret_cast<T *>(value->block.data()), value->bytes / sizeof(T)};
 }
 
 void Step::fillBlock(std::span<const Row> rows) {
@@ -376,7 +316,7 @@ Status Step::start(size_t index) {
   Start &start = starts[index];
   const bundle::KernelTarget &target = *start.kernel->target;
   if (device->driver().labelsLaunches())
-    device->driver().labelLaunch(fmt::format("group {} ({})", launch.group, launch.rule));
+    device->driver().labelLaunch(start.label);
   CUresult result = device->driver()->cuLaunchKernel(
       start.kernel->function, target.grid[0], target.grid[1], target.grid[2], target.block[0],
       target.block[1], target.block[2], target.shared_bytes, stream, start.pointers.data(),
@@ -388,20 +328,20 @@ Status Step::start(size_t index) {
 }
 
 Status Step::copyBlock(bool wait) {
-  if (block.bytes().empty())
-    return {};
-  CUresult result = device->driver()->cuMemcpyHtoDAsync_v2(
-      blockOnDevice.address(), block.bytes().data(), block.bytes().size(), stream);
-  if (Status status = device->check(result, "cannot copy the step's inputs"); !status.ok() || !wait)
-    return status;
-  return synchronize("cannot copy the step's inputs");
+  static constexpr const char *failure = "cannot copy the step's inputs";
+  for (const StepMemory::Copy &copy : memory->copies()) {
+    CUresult result =
+        device->driver()->cuMemcpyHtoDAsync_v2(copy.to, copy.from.data(), copy.from.size(), stream);
+    if (Status status = device->check(result, failure); !status.ok())
+      return status;
+  }
+  return wait && !memory->copies().empty() ? synchronize(failure) : Status();
 }
 
 Status Step::copyBack(const bundle::Buffer &buffer) {
-  CUdeviceptr from =
-      workspace.address() + *(options.unshared ? buffer.unshared_offset : buffer.offset);
-  void *to = readBack.bytes().data() + readBackOffsets.at(buffer.edge);
-  return device->check(device->driver()->cuMemcpyDtoHAsync_v2(to, from, buffer.bytes, stream),
+  const StepMemory::Value &value = *memory->edge(buffer.edge);
+  return device->check(device->driver()->cuMemcpyDtoHAsync_v2(value.readBack.data(), value.address,
+                                                              value.bytes, stream),
                        "cannot read results back");
 }
 
@@ -410,13 +350,10 @@ Status Step::synchronize(const std::string &what) {
 }
 
 Status Step::executeHost(const bundle::HostOp &op) {
-  if (op.op == "embed") {
-    const bundle::Buffer &buffer = *buffers.at(op.outputs[0]);
-    std::span<std::byte> out = block.bytes().subspan(blockOffsets.at(buffer.edge), buffer.bytes);
-    return embed(*owner->weights(), *op.weight, input<int32_t>(op.inputs[0]), out);
-  }
-  const bundle::Buffer &buffer = *buffers.at(op.inputs[0]);
-  argmax(buffer, readBack.bytes().subspan(readBackOffsets.at(buffer.edge), buffer.bytes), tokens);
+  if (op.op == "embed")
+    return embed(*owner->weights(), *op.weight, input<int32_t>(op.inputs[0]),
+                 memory->edge(op.outputs[0])->block);
+  argmax(buffer(op.inputs[0]), memory->edge(op.inputs[0])->readBack, tokens);
   return {};
 }
 
@@ -434,47 +371,34 @@ Status Step::logits(uint32_t row, std::span<float> out) const {
     return makeError(ErrorKind::Usage, "a row of logits has {} values, not {}", logitsBuffer->dim,
                      out.size());
   uint64_t rowBytes = logitsBuffer->bytes / uint64_t(logitsBuffer->rows);
-  widenRow(
-      *logitsBuffer,
-      readBack.bytes().subspan(readBackOffsets.at(logitsBuffer->edge) + row * rowBytes, rowBytes),
-      out);
+  widenRow(*logitsBuffer,
+           memory->edge(logitsBuffer->edge)->readBack.subspan(row * rowBytes, rowBytes), out);
   return {};
 }
 
 Status Step::readBuffer(const std::string &edge, std::span<std::byte> out) const {
-  CUdeviceptr from = 0;
-  uint64_t bytes = 0;
-  if (auto at = buffers.find(edge); at != buffers.end()) {
-    const bundle::Buffer &buffer = *at->second;
-    bytes = buffer.bytes;
-    bool there = options.unshared && !visiting;
+  const StepMemory::Value *value = memory->edge(edge);
+  if (value) {
+    const bundle::Buffer &stored = buffer(edge);
+    bool there = outlives && !visiting;
     if (visiting)
-      there = (visiting->second ? buffer.def <= visiting->first : buffer.def < visiting->first) &&
-              (options.unshared || visiting->first <= buffer.last_use);
+      there = (visiting->second ? stored.def <= visiting->first : stored.def < visiting->first) &&
+              (outlives || visiting->first <= stored.last_use);
     if (!there)
       return makeError(ErrorKind::Usage,
                        "edge \"{}\" is not stored at this point: it lives from "
                        "group {} to {}",
-                       edge, buffer.def, buffer.last_use);
-    from = buffer.host_writes
-               ? blockOnDevice.address() + blockOffsets.at(edge)
-               : workspace.address() + *(options.unshared ? buffer.unshared_offset : buffer.offset);
-  } else if (auto found = std::find_if(plan.inputs.begin(), plan.inputs.end(),
-                                       [&](const bundle::Input &i) { return i.name == edge; });
-             found != plan.inputs.end()) {
-    bytes = bundle::byteSize(found->dtype);
-    for (int64_t extent : found->shape)
-      bytes *= uint64_t(extent);
-    from = blockOnDevice.address() + blockOffsets.at(edge);
-  } else {
+                       edge, stored.def, stored.last_use);
+  } else if (value = memory->input(edge); !value) {
     return makeError(ErrorKind::Usage, "program \"{}\" stores no edge \"{:.200}\"", plan.name,
                      edge);
   }
-  if (out.size() != bytes)
-    return makeError(ErrorKind::Usage, "\"{}\" has {} bytes, not {}", edge, bytes, out.size());
+  if (out.size() != value->bytes)
+    return makeError(ErrorKind::Usage, "\"{}\" has {} bytes, not {}", edge, value->bytes,
+                     out.size());
   if (Status status = device->alive(); !status.ok())
     return status;
   Device::Scope scope(*device);
-  return device->check(device->driver()->cuMemcpyDtoH_v2(out.data(), from, bytes),
+  return device->check(device->driver()->cuMemcpyDtoH_v2(out.data(), value->address, value->bytes),
                        fmt::format("cannot read \"{}\"", edge));
 }

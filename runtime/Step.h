@@ -10,8 +10,8 @@
 #ifndef PLANRT_STEP_H
 #define PLANRT_STEP_H
 
-#include "runtime/Kernels.h"
 #include "runtime/Session.h"
+#include "runtime/StepMemory.h"
 
 #include <functional>
 
@@ -42,8 +42,8 @@ public:
   const std::string &image() const { return kernels->image(); }
   const Session &session() const { return *owner; }
   const planc::bundle::Program &program() const { return plan; }
-  uint64_t workspaceBytes() const { return workspace.size(); }
-  uint64_t scratchBytes() const { return scratch.size() + counters.size(); }
+  uint64_t workspaceBytes() const { return memory->workspaceBytes(); }
+  uint64_t scratchBytes() const { return memory->scratchBytes(); }
 
 private:
   /// A kernel start with everything that does not change.
@@ -51,6 +51,7 @@ private:
     const Kernels::Loaded *kernel = nullptr;
     std::vector<CUdeviceptr> values;
     std::vector<void *> pointers; // to values
+    std::string label;            // for the emulator's messages
   };
   struct Run {
     bool device = false;
@@ -64,10 +65,11 @@ private:
       : owner(std::move(session)), plan(program), options(options),
         device(owner->weights()->device()) {}
 
-  planc::Status allocate();
-  planc::Status bindArguments();
-  planc::Result<CUdeviceptr> address(const planc::bundle::Arg &arg) const;
+  void bindArguments();
+  CUdeviceptr address(const planc::bundle::Arg &arg, size_t launch) const;
   void cutRuns();
+  /// An edge that is stored.
+  const planc::bundle::Buffer &buffer(const std::string &edge) const;
 
   void fillBlock(std::span<const Row> rows);
   template <class T> std::span<T> input(const std::string &name);
@@ -81,7 +83,6 @@ private:
   planc::Status copyBack(const planc::bundle::Buffer &buffer);
   planc::Status synchronize(const std::string &what);
   planc::Status executeHost(const planc::bundle::HostOp &op);
-  void clearCounters();
 
   std::shared_ptr<Session> owner;
   const planc::bundle::Program &plan;
@@ -92,11 +93,8 @@ private:
   std::vector<Run> runs;
   cudaabi::CUstream stream = nullptr;
 
-  DeviceMemory workspace, scratch, counters, blockOnDevice;
-  PinnedMemory block, readBack;
-  std::map<std::string, const planc::bundle::Buffer *, std::less<>> buffers;
-  std::map<std::string, uint64_t, std::less<>> blockOffsets;    // of inputs and host-written edges
-  std::map<std::string, uint64_t, std::less<>> readBackOffsets; // of host-read edges
+  std::unique_ptr<StepMemory> memory;
+  bool outlives = false; // edges keep their memory after their last use
 
   uint64_t steps = 0; // that were started on the device
   bool deviceStarted = false;

@@ -26,6 +26,10 @@ Weights::Weights(BundlePtr bundle, DevicePtr device)
   }
 }
 
+std::string Weights::describeOperand(const std::string &name, bool scales) {
+  return fmt::format("weight \"{}\"{}", name, scales ? " scales" : "");
+}
+
 CUdeviceptr Weights::address(const std::string &name, bool scales) const {
   const Operand &operand = operands.find(name)->second;
   return scales ? operand.scales : operand.data;
@@ -96,7 +100,7 @@ Status Weights::allocate() {
     for (bool scales : {false, true}) {
       uint64_t bytes = scales ? operand.weight->scale_bytes : operand.weight->bytes;
       Result<DeviceMemory> allocated =
-          DeviceMemory::create(home, bytes, fmt::format("weight \"{}\"", name));
+          DeviceMemory::create(home, bytes, describeOperand(name, scales));
       if (!allocated.ok())
         return allocated.takeError();
       (scales ? operand.scales : operand.data) = allocated->address();

@@ -63,6 +63,9 @@ public:
   uint64_t hostBytes() const { return onHost; }
   uint64_t unread() const { return unreadTensors; }
 
+  /// `weight "x"` or `weight "x" scales`: what its memory is called.
+  static std::string describeOperand(const std::string &name, bool scales);
+
 private:
   struct Operand {
     const planc::bundle::Weight *weight = nullptr;

@@ -37,7 +37,8 @@
  *             then receives a message, to be freed with planrt_error_free; on success it is left
  *             alone. Outputs are written on success only. What a failure leaves behind is said at
  *             each function; unless it says otherwise, nothing has changed.
- * State       There is no global state. Nothing is printed, nothing is read from the environment.
+ * State       There is no global state, but for the emulator, which is one for the process. Nothing
+ *             is printed; libplanemu alone reads the environment (planemu.h).
  *
  * Option structs begin with their size; initialise them with the function beside them, then change
  * what you need: they may grow. Where options are taken, NULL means the initial ones.
@@ -118,17 +119,41 @@ PLANRT_API planrt_status planrt_bundle_program_info(const planrt_bundle *bundle,
 
 typedef struct planrt_device planrt_device;
 
+/* What the emulator checks while kernels run. Values are those of planemu.h. Since 0.2. */
+typedef enum planrt_check {
+  PLANRT_CHECK_MEM = 1,  /* accesses stay inside one tensor, aligned, and not in freed memory */
+  PLANRT_CHECK_INIT = 2, /* bytes are written before they are read */
+  PLANRT_CHECK_RACE = 4, /* conflicting accesses of two threads are ordered */
+  PLANRT_CHECK_SYNC = 8  /* warp-wide instructions are executed by the lanes they name */
+} planrt_check;
+
 typedef struct planrt_device_options {
   size_t size;
   uint32_t threads; /* of the emulator; 0: one a core. A GPU has no use for it. */
+
+  /* The emulator's, refused for a GPU unless they are 0. There is one emulator in a process: of
+   * several devices the one opened last decides. Since 0.2. */
+  uint64_t schedule_seed; /* 0. Otherwise CTAs and warps run in an order drawn from it */
+  const char *target; /* NULL: its default. Otherwise the GPU to report: "gb10", "h200", "sm_90";
+                             the same for every device of a process */
+  uint32_t checks;    /* 0. Otherwise a union of planrt_check; then every tensor has memory of
+                             its own, as with the `unshared` option of a step */
+  int counters;       /* 0. Otherwise every launch is counted */
 } planrt_device_options;
+
+/* The function of programs made with 0.1 fills the struct of 0.1; newer programs fill theirs. */
 PLANRT_API void planrt_device_options_init(planrt_device_options *options);
+PLANRT_API void planrt_device_options_init_sized(planrt_device_options *options, size_t size);
+#define planrt_device_options_init(options)                                                        \
+  planrt_device_options_init_sized((options), sizeof(planrt_device_options))
 
 /* Opens "cuda" or "cuda:N" (a GPU, through libcuda.so.1) or "emulator" (the CPU, through
  * libplanemu.so, looked for beside planrt and then on the loader's path).
  *
- * Fails with PLANRT_ERR_ENVIRONMENT if the library or the device is not there, with
- * PLANRT_ERR_ARGUMENT for another name. Since 0.1. */
+ * Fails with PLANRT_ERR_ENVIRONMENT if the library or the device is not there, or the library is too
+ * old for an option; with PLANRT_ERR_ARGUMENT for another name, an unknown check or target, and an
+ * option that only the emulator has. What the emulator has found and counted before is forgotten.
+ * Since 0.1. */
 PLANRT_API planrt_status planrt_device_open(const char *name, const planrt_device_options *options,
                                             planrt_device **out, planrt_error **error);
 PLANRT_API void planrt_device_free(planrt_device *device);
@@ -137,6 +162,19 @@ PLANRT_API void planrt_device_free(planrt_device *device);
 PLANRT_API const char *planrt_device_product(const planrt_device *device);
 /* 121 for compute capability 12.1. Since 0.1. */
 PLANRT_API uint32_t planrt_device_sm(const planrt_device *device);
+
+/* What the checks have found since the device was opened; equal findings are counted, not repeated.
+ * A step that completes may have findings too. Since 0.2. */
+PLANRT_API size_t planrt_device_finding_count(const planrt_device *device);
+/* A finding's text of several lines: what is wrong, the kernel, the plan's group and nodes, the PTX
+ * line, CTA and threads, the tensor and offset. NULL if there is no such finding. The pointer is
+ * valid until the calling thread's next call. Since 0.2. */
+PLANRT_API const char *planrt_device_finding(const planrt_device *device, size_t index);
+
+/* The counters of all launches since the device was opened, as JSON text (the emulator's README
+ * explains it); NULL if they were not asked for. The pointer is valid until the calling thread's
+ * next call. Since 0.2. */
+PLANRT_API const char *planrt_device_counters(const planrt_device *device);
 
 /*===- Weights ------------------------------------------------------------------------------===*/
 
@@ -291,7 +329,8 @@ PLANRT_API planrt_status planrt_step_run_visited(planrt_step *step, uint32_t cou
                                                  planrt_error **error);
 
 /* Copies a stored edge, or a step input by its name, as it is on the device now. `bytes` must be
- * its size. Between steps an edge is there only with the `unshared` option. Since 0.1. */
+ * its size. Between steps an edge is there only with the `unshared` option, or with checks.
+ * Since 0.1. */
 PLANRT_API planrt_status planrt_step_buffer_read(const planrt_step *step, const char *edge,
                                                  void *out, uint64_t bytes, planrt_error **error);
 

@@ -92,6 +92,20 @@ public:
       : Owner([&](auto **out, auto **error) {
           return planrt_device_open(name.c_str(), options, out, error);
         }) {}
+
+  /// What the emulator's checks have found.
+  std::vector<std::string> findings() const {
+    std::vector<std::string> list(planrt_device_finding_count(get()));
+    for (size_t i = 0; i < list.size(); ++i)
+      if (const char *text = planrt_device_finding(get(), i))
+        list[i] = text;
+    return list;
+  }
+  /// The emulator's counters as JSON text; "" if they were not asked for.
+  std::string counters() const {
+    const char *text = planrt_device_counters(get());
+    return text ? text : "";
+  }
 };
 
 class Weights : public detail::Owner<planrt_weights, planrt_weights_free> {
