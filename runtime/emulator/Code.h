@@ -69,6 +69,7 @@ const char *nameOf(InstClass cls);
 struct Inst {
   enum Flag : std::uint16_t {
     Sync = 1, // waits for the lanes of its member mask, see Interpreter.cpp
+    Meet = 2, // bar.warp.sync: the lanes may come to different ones
   };
 
   Exec run = nullptr;

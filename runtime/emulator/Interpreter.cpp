@@ -6,12 +6,11 @@
 //
 //   bar.sync        parks the fragment; when every live lane is parked, the warp has arrived
 //   .sync           an instruction with Inst::Sync waits until the lanes of its member mask that
-//   still live are
-//                   there (only looked at while there are several fragments)
+//                   still live are there (only looked at while there are several fragments)
 //   fairness        a fragment that only waits for another one (a lock between lanes) would starve
-//   it under a fixed
-//                   priority: after many backward jumps without a merge fragments take turns.
-//                   Likewise a warp yields to the other warps of its CTA
+//                   it under a fixed priority: after many backward jumps without a merge, or many
+//                   more with merges, the fragments of all lanes take turns. Likewise a warp yields
+//                   to the others of its CTA
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"
@@ -20,7 +19,9 @@
 
 using namespace planemu;
 
-constexpr unsigned BackwardsBeforeTurns = 512, BackwardsBeforeYield = 4096;
+// Backward jumps: without a merge, or without the warp being whole, before fragments take turns.
+constexpr unsigned ApartBeforeTurns = 512, BrokenBeforeTurns = 16384;
+constexpr unsigned PicksOfATurn = 128; // blocks
 
 namespace {
 
@@ -44,16 +45,20 @@ private:
     push(block, kernel.blocks[block].first, mask);
   }
   void park(std::uint32_t block, std::uint32_t mask);
+  void split();
+  unsigned whoseTurn();
   bool pick();
-  std::uint32_t membersOf(const Inst &inst, std::uint32_t here) const;
+  std::uint32_t membersOf(const Inst &inst, std::uint32_t lanes) const;
+  std::uint32_t blockedAt(const Inst &inst, std::uint32_t active) const;
   bool mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index);
   bool wake();
+  bool meet();
   bool execute(std::uint32_t block, std::uint32_t &inst);
+  void reportEndless(const Block &block);
   Stop arrive(std::uint32_t block);
 
   const Kernel &kernel;
   Warp &warp;
-  unsigned sinceMerge = 0, backwards = 0, turn = 0;
 };
 
 } // namespace
@@ -68,7 +73,7 @@ void WarpRun::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) 
     --at;
   if (at > 0 && warp.ready[at - 1].block == block && warp.ready[at - 1].inst == inst) {
     warp.ready[at - 1].mask |= mask;
-    sinceMerge = 0;
+    warp.mergedAt = warp.backwards;
     return;
   }
   std::copy_backward(warp.ready + at, warp.ready + warp.readyCount,
@@ -86,13 +91,47 @@ void WarpRun::park(std::uint32_t block, std::uint32_t mask) {
   warp.parked[warp.parkedCount++] = {block, 0, mask};
 }
 
+/// The running fragment is about to become several.
+void WarpRun::split() {
+  if (!warp.readyCount)
+    warp.mergedAt = warp.wholeAt = warp.backwards;
+}
+
+/// The fragment of the lane whose turn it is. Turns go by lanes because fragments have no identity;
+/// a turn that ends goes on to a lane of another fragment.
+unsigned WarpRun::whoseTurn() {
+  std::uint32_t lanes = 0, others = 0;
+  unsigned chosen = warp.readyCount;
+  for (unsigned n = 0; n < warp.readyCount; ++n) {
+    lanes |= warp.ready[n].mask;
+    if (warp.ready[n].mask >> warp.turnLane & 1)
+      chosen = n;
+    else
+      others |= warp.ready[n].mask;
+  }
+  if (chosen < warp.readyCount && ++warp.turnPicks <= PicksOfATurn)
+    return chosen;
+  warp.turnPicks = 0;
+  std::uint32_t candidates = others ? others : lanes;
+  std::uint32_t later = candidates & (~1u << warp.turnLane);
+  warp.turnLane = static_cast<std::uint32_t>(__builtin_ctz(later ? later : candidates));
+  for (chosen = 0; !(warp.ready[chosen].mask >> warp.turnLane & 1);)
+    ++chosen;
+  return chosen;
+}
+
 /// Chooses the fragment to run. False: nothing is runnable.
 bool WarpRun::pick() {
   if (!warp.readyCount)
     return false;
   unsigned chosen = warp.readyCount - 1;
-  if (sinceMerge > BackwardsBeforeTurns)
-    chosen = turn++ / BackwardsBeforeTurns % warp.readyCount;
+  if (warp.backwards - warp.mergedAt > ApartBeforeTurns ||
+      warp.backwards - warp.wholeAt > BrokenBeforeTurns)
+    chosen = whoseTurn();
+  else if (warp.random && chosen)
+    // A quarter of the choices: lanes drift apart, but loops still mostly merge.
+    if (std::uint64_t random = nextRandom(warp.random); random % 4 == 0)
+      chosen = static_cast<unsigned>((random >> 32) % warp.readyCount);
   Fragment fragment = warp.ready[chosen];
   std::copy(warp.ready + chosen + 1, warp.ready + warp.readyCount, warp.ready + chosen);
   --warp.readyCount;
@@ -102,44 +141,86 @@ bool WarpRun::pick() {
   return true;
 }
 
-/// The member mask of a .sync instruction: its operand 0, one value for all executing lanes.
-std::uint32_t WarpRun::membersOf(const Inst &inst, std::uint32_t here) const {
-  std::uint32_t members;
-  std::uint32_t offset = inst.ops ? inst.ops[0] : inst.s[0];
-  __builtin_memcpy(&members, warp.file + offset + 4 * __builtin_ctz(here), 4);
+/// Of the lanes `active` at a .sync instruction, those that have to wait: some live lane of their
+/// member mask is not among them. Operand 0 of the instruction is the mask, and lanes may have
+/// different ones. A lane that does not execute it (its guard is false) stays with those that name
+/// it.
+std::uint32_t WarpRun::blockedAt(const Inst &inst, std::uint32_t active) const {
+  std::uint32_t guard;
+  __builtin_memcpy(&guard, warp.file + inst.guard, 4);
+  std::uint32_t here = active & (guard ^ inst.guardXor), blocked = 0, named = 0;
+  for (std::uint32_t left = here; left; left &= left - 1) {
+    std::uint32_t members = membersOf(inst, left);
+    if (members & warp.live & ~active) {
+      blocked |= left & -left;
+      named |= members;
+    }
+  }
+  return blocked | (active & ~here & named);
+}
+
+/// The member mask that the lowest of `lanes` has at a .sync instruction.
+std::uint32_t WarpRun::membersOf(const Inst &inst, std::uint32_t lanes) const {
+  std::uint32_t members, offset = inst.ops ? inst.ops[0] : inst.s[0];
+  __builtin_memcpy(&members, warp.file + offset + 4 * __builtin_ctz(lanes), 4);
   return members;
 }
 
-/// A .sync instruction met while lanes are apart: true if all members that live are here.
+/// A .sync instruction met while lanes are apart. Leaves in `active` those that may execute it;
+/// false if there are none.
 bool WarpRun::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index) {
-  std::uint32_t here = lanes(inst.guard, inst.guardXor);
-  if (!here)
-    return true;
-  std::uint32_t members = membersOf(inst, here);
   for (unsigned n = 0; n < warp.waitingCount; ++n)
     if (warp.waiting[n].inst == index) {
       warp.active |= warp.waiting[n].mask;
       warp.waiting[n] = warp.waiting[--warp.waitingCount];
-      sinceMerge = 0;
+      warp.mergedAt = warp.backwards;
       break;
     }
-  if ((members & warp.live & ~warp.active) == 0)
-    return true;
-  warp.waiting[warp.waitingCount++] = {block, index, warp.active};
-  return false;
+  std::uint32_t blocked = blockedAt(inst, warp.active);
+  if (blocked) {
+    warp.waiting[warp.waitingCount++] = {block, index, blocked};
+    warp.active &= ~blocked;
+  }
+  return warp.active != 0;
 }
 
 /// Makes runnable what waited for lanes that have exited meanwhile.
 bool WarpRun::wake() {
   for (unsigned n = 0; n < warp.waitingCount; ++n) {
     Fragment fragment = warp.waiting[n];
-    if (membersOf(kernel.insts[fragment.inst], fragment.mask) & warp.live & ~fragment.mask)
+    if (blockedAt(kernel.insts[fragment.inst], fragment.mask) == fragment.mask)
       continue;
     warp.waiting[n] = warp.waiting[--warp.waitingCount];
     push(fragment.block, fragment.inst, fragment.mask);
     return true;
   }
   return false;
+}
+
+/// Nothing is runnable: lets lanes go on that wait for each other at several bar.warp.sync, as they
+/// need not be the same one.
+bool WarpRun::meet() {
+  std::uint32_t here = 0, passed = 0;
+  for (unsigned n = 0; n < warp.waitingCount; ++n)
+    if (kernel.insts[warp.waiting[n].inst].flags & Inst::Meet)
+      here |= warp.waiting[n].mask;
+  for (unsigned n = 0; n < warp.waitingCount;) {
+    Fragment &fragment = warp.waiting[n];
+    const Inst &inst = kernel.insts[fragment.inst];
+    std::uint32_t pass = 0;
+    if (inst.flags & Inst::Meet)
+      for (std::uint32_t left = fragment.mask; left; left &= left - 1)
+        if ((membersOf(inst, left) & warp.live & ~here) == 0)
+          pass |= left & -left;
+    passed |= pass;
+    push(fragment.block, fragment.inst + 1, pass);
+    fragment.mask &= ~pass;
+    if (fragment.mask)
+      ++n;
+    else
+      fragment = warp.waiting[--warp.waitingCount];
+  }
+  return passed != 0;
 }
 
 /// Runs the straight part of a block. False: the fragment waits at a .sync instruction.
@@ -155,12 +236,34 @@ bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
   for (; inst != end; ++inst) {
     if (inst->flags & Inst::Sync) {
       std::uint32_t index = static_cast<std::uint32_t>(inst - kernel.insts.data());
-      if (!mayRun(*inst, block, index))
+      if (!mayRun(*inst, block, index)) {
+        warp.executed -= static_cast<std::uint64_t>(end - inst) + 1;
         return false;
+      }
     }
     inst->run(warp, *inst);
   }
   return true;
+}
+
+/// `block` ends with a backward jump that is one too many.
+void WarpRun::reportEndless(const Block &block) {
+  auto lineOf = [&](const Block &head) {
+    return head.first < head.last ? kernel.insts[head.first].line : head.line;
+  };
+  std::uint32_t start = block.line;
+  auto consider = [&](std::uint32_t successor) {
+    const Block &head = kernel.blocks[successor];
+    if (head.order <= block.order)
+      start = std::min(start, lineOf(head));
+  };
+  consider(block.next);
+  if (block.ending == Ending::Branch)
+    consider(block.target);
+  for (std::uint32_t target : block.targets)
+    consider(target);
+  reportFault(warp, block.line, FaultKind::Endless,
+              static_cast<unsigned>(__builtin_ctz(warp.active)), warp.executed, start);
 }
 
 Stop WarpRun::arrive(std::uint32_t block) {
@@ -175,21 +278,20 @@ Stop WarpRun::arrive(std::uint32_t block) {
 
 Stop WarpRun::run() {
   std::uint32_t current = warp.block, inst = warp.inst;
+  enum { Pushed = 1, Yielding = 2 }; // why the next block does not simply follow
   for (;;) {
-    bool alone = true;
+    unsigned bend = 0;
     if (execute(current, inst)) {
       const Block &block = kernel.blocks[current];
       if (block.backward) {
-        ++sinceMerge;
         if (warp.cta->failed)
           return Stop::Exit;
-        if (++backwards > BackwardsBeforeYield) {
-          backwards = 0;
-          // The ending is still to be executed: come back to it, behind the last instruction.
-          push(current, block.last, warp.active);
-          pick();
-          return Stop::Yield;
+        if (warp.executed > warp.launch->maxSteps) {
+          reportEndless(block);
+          return Stop::Exit;
         }
+        if (++warp.backwards >= warp.yieldAt)
+          bend = Yielding;
       }
       std::uint32_t taken = lanes(block.guard, block.guardXor);
       std::uint32_t rest = warp.active & ~taken;
@@ -202,11 +304,13 @@ Stop WarpRun::run() {
           current = taken ? block.target : block.next;
           break;
         }
+        split();
         pushBlock(block.target, taken);
         pushBlock(block.next, rest);
-        alone = false;
+        bend |= Pushed;
         break;
       case Ending::Switch: {
+        split();
         for (std::uint32_t left = taken; left;) {
           unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
           std::uint32_t index;
@@ -219,7 +323,7 @@ Stop WarpRun::run() {
           left &= left - 1;
         }
         pushBlock(block.next, rest);
-        alone = false;
+        bend |= Pushed;
         break;
       }
       case Ending::Exit:
@@ -227,7 +331,9 @@ Stop WarpRun::run() {
         if (!warp.live)
           return Stop::Exit;
         pushBlock(block.next, rest);
-        alone = false;
+        while (taken && wake())
+          ;
+        bend |= Pushed;
         break;
       case Ending::Trap:
         if (taken) {
@@ -246,20 +352,20 @@ Stop WarpRun::run() {
         }
         park(current, taken);
         pushBlock(block.next, rest);
-        alone = false;
+        bend |= Pushed;
         break;
       }
     } else {
-      alone = false;
+      bend |= Pushed;
     }
 
-    if (alone && !warp.readyCount) {
+    if (!(bend | warp.readyCount)) {
       inst = kernel.blocks[current].first;
       continue;
     }
-    if (alone)
+    if (!(bend & Pushed))
       pushBlock(current, warp.active);
-    if (!pick() && !(wake() && pick())) {
+    if (!pick() && !((wake() || meet()) && pick())) {
       // Members of a .sync that will never come: they wait at a barrier or at another .sync.
       if (warp.waitingCount) {
         Fragment fragment = warp.waiting[0];
@@ -274,6 +380,8 @@ Stop WarpRun::run() {
       }
       return arrive(warp.parked[0].block);
     }
+    if (bend & Yielding)
+      return Stop::Yield;
     current = warp.block;
     inst = warp.inst;
   }

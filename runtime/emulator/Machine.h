@@ -1,8 +1,7 @@
 //===- Machine.h - warps, CTAs and launches while they run ----------------===//
 //
-// The state that instructions read and write. A Worker is one host thread; it runs one CTA at a
-// time, its warps in turn. Everything that belongs to a CTA is reset when the CTA starts, so that
-// results do not depend on which worker runs it.
+// The state that instructions read and write. Who runs it: Resident.h has a CTA with its warps,
+// Worker.h a host thread with its CTAs.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_MACHINE_H
@@ -36,6 +35,7 @@ enum class FaultKind : std::uint8_t {
   Deadlock,
   Trap,
   BadOperand, // a run-time operand outside what the instruction takes
+  Endless,    // a warp has executed more instructions than the launch allows
 };
 
 struct Fault {
@@ -43,9 +43,9 @@ struct Fault {
   std::uint32_t line;
   std::uint32_t cta[3], thread[3];
   std::uint64_t linearCta;
-  std::uint64_t address;
-  std::uint32_t bytes;
-  const char *access; // "ld.global" and the like
+  std::uint64_t address; // Endless: instructions executed
+  std::uint32_t bytes;   // Endless: the line where the loop starts that ends at `line`
+  const char *access;    // "ld.global" and the like
 };
 
 struct Launch;
@@ -74,7 +74,7 @@ struct Warp {
   Launch *launch = nullptr;
   Cta *cta = nullptr;
   std::uint32_t index = 0;    // in the CTA
-  std::uint64_t executed = 0; // instructions
+  std::uint64_t executed = 0; // instructions since the CTA started
 
   // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
   // `waiting` for the lanes of a .sync instruction.
@@ -84,9 +84,34 @@ struct Warp {
   bool atBarrier = false;
   std::uint32_t barrierBlock = 0, barrierId = 0;
   bool done = false;
+
+  // Fairness (Interpreter.cpp). Backward jumps since the CTA started: now, when fragments last
+  // merged, when the warp was last whole, and when to let others run.
+  std::uint64_t backwards = 0, mergedAt = 0, wholeAt = 0, yieldAt = 0;
+  std::uint32_t turnLane = 0, turnPicks = 0; // whose turn it is, and since how many blocks
+  std::uint64_t random = 0;                  // state of the generator; 0: natural order
+
+  // Whether it only waits (Resident.cpp): its registers at some earlier yield.
+  std::uint64_t seenState = 0;
+  unsigned sinceSeen = 0, seenFor = 0;
+  bool idle = false; // at its last yield
 };
 
-/// One grid. Workers take CTAs from `next`.
+/// The next number of a seeded sequence.
+inline std::uint64_t nextRandom(std::uint64_t &state) {
+  // splitmix64: https://prng.di.unimi.it/splitmix64.c, in the public domain
+  std::uint64_t mixed = state += 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
+}
+
+/// Most warp instructions of one warp in a launch, unless the user sets another limit. The emulator
+/// needs ten minutes for as many, a GPU a minute or more, for which no kernel is written; so it ends
+/// what is endless and nothing else.
+constexpr std::uint64_t DefaultMaxSteps = 1ull << 36;
+
+/// One grid.
 struct Launch {
   const Kernel *kernel = nullptr;
   std::uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
@@ -96,13 +121,24 @@ struct Launch {
   std::string label;
   const class Memory *memory = nullptr;
 
-  std::atomic<std::uint64_t> next{0};
-  /// CTAs after this one need not run: it has failed, and the fault of the lowest CTA is the one
+  bool cooperative = false; // all CTAs are started before the first one goes on
+  std::uint64_t maxSteps = DefaultMaxSteps;
+  std::uint64_t seed = 0; // permutes CTAs and warps; 0: natural order
+
+  // Workers write what follows; it has cache lines of its own.
+  alignas(64) std::atomic<std::uint64_t> next{0}; // CTAs handed out
+  /// CTAs from this one on need not run: it has failed, and the fault of the lowest CTA is the one
   /// reported.
-  std::atomic<std::uint64_t> failedCta{~0ull};
+  alignas(64) std::atomic<std::uint64_t> runBelow{~0ull};
+  /// Raised whenever a CTA has done more than wait.
+  std::atomic<std::uint64_t> progress{1};
   std::mutex faultMutex;
   bool faulted = false;
   Fault fault{};
+  // Workers that take part, those that are through, and those whose CTAs all waited while
+  // `progress` was `quietAt`.
+  unsigned joined = 0, left = 0, quiet = 0;
+  std::uint64_t quietAt = 0;
 };
 
 /// Records a fault of `lane`; the first one of the lowest CTA wins.
@@ -116,42 +152,11 @@ bool findRegion(const Warp &warp, std::uint64_t address, RegionRef &region);
 /// Text of the launch's fault.
 std::string describeFault(const Launch &launch, const struct PtxModule &ptx);
 
-/// Runs CTAs of `launch` until none is left. One per worker thread, kept between launches for its
-/// buffers.
-class Worker {
-public:
-  void run(Launch &launch);
-
-private:
-  void prepare(Launch &launch);
-  void startCta(std::uint64_t linear);
-  void runCta();
-  void fillConstant(const Constant &constant, Warp &warp);
-  void arrive(Warp &warp);
-  void completeBarrier(std::uint32_t id);
-
-  struct BarrierState {
-    std::uint32_t arrived = 0, expected = 0; // threads; expected 0: all of the CTA
-    std::uint32_t count = 0;                 // of bar.red's predicate
-    bool all = true, any = false;
-  };
-
-  Launch *launch = nullptr;
-  Cta cta;
-  std::vector<Warp> warps;
-  std::vector<RegionRef> regions;
-  std::unique_ptr<char[], void (*)(void *)> files{nullptr, nullptr};
-  std::size_t filesBytes = 0;
-  std::vector<char> shared, local;
-  std::uint32_t liveWarps = 0;
-  BarrierState barriers[16];
-};
-
 /// Warp instructions executed by all launches so far.
 extern std::atomic<std::uint64_t> executedInstructions;
 
 enum class Stop : std::uint8_t { Barrier, Exit, Yield };
-/// Runs one warp until it stops.
+/// Runs one warp until it stops. Yield: at Warp::yieldAt backward jumps.
 Stop runWarp(const Kernel &kernel, Warp &warp);
 
 } // namespace planemu

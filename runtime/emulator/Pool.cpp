@@ -66,7 +66,7 @@ void Pool::run(Launch &launch) {
   }
   outOfMemory = false;
   current = &launch;
-  bool alone = launch.ctas == 1 || threads.empty();
+  bool alone = launch.ctas == 1 || launch.cooperative || threads.empty();
   if (!alone) {
     std::lock_guard lock(mutex);
     busy = static_cast<unsigned>(threads.size());

@@ -7,7 +7,7 @@
 #ifndef PLANEMU_POOL_H
 #define PLANEMU_POOL_H
 
-#include "runtime/emulator/Machine.h"
+#include "runtime/emulator/Worker.h"
 
 #include <condition_variable>
 #include <thread>

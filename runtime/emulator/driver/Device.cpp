@@ -6,6 +6,7 @@
 #include "planemu/planemu.h"
 #include "runtime/emulator/driver/Driver.h"
 
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -145,6 +146,15 @@ CUresult Driver::initialize() {
   }
   if (const char *threads = std::getenv("PLANEMU_THREADS"))
     pool.setThreads(static_cast<unsigned>(std::strtoul(threads, nullptr, 10)));
+  if (const char *steps = std::getenv("PLANEMU_MAX_STEPS")) {
+    char *end = nullptr;
+    std::uint64_t number = std::strtoull(steps, &end, 10);
+    if (!std::isdigit(static_cast<unsigned char>(*steps)) || *end || !number)
+      return failWith(CUDA_ERROR_INVALID_VALUE, std::string("PLANEMU_MAX_STEPS is '") + steps +
+                                                    "', expected a number greater than 0");
+    maxSteps = number;
+    maxStepsFromEnvironment = true;
+  }
   const InstructionSet *set = chooseInstructions();
   if (!set)
     return CUDA_ERROR_NOT_INITIALIZED;
@@ -390,6 +400,19 @@ const char *planemu_last_error(void) {
 }
 
 void planemu_set_threads(unsigned threads) { Driver::get().pool.setThreads(threads); }
+
+void planemu_set_max_steps(uint64_t steps) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (!driver.maxStepsFromEnvironment)
+    driver.maxSteps = steps;
+}
+
+void planemu_set_schedule_seed(uint64_t seed) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  driver.scheduleSeed = seed;
+}
 
 void planemu_label_launch(const char *label) { launchLabel = label ? label : ""; }
 

@@ -114,6 +114,9 @@ public:
   std::map<Event *, std::unique_ptr<Event>> events;
   std::map<Graph *, std::unique_ptr<Graph>> graphs, execs;
   Pool pool;
+  std::uint64_t maxSteps = 0; // of one warp in a launch; 0: DefaultMaxSteps
+  bool maxStepsFromEnvironment = false;
+  std::uint64_t scheduleSeed = 0;
 
   /// Runs one node now. A kernel's fault goes to `sticky`.
   CUresult execute(const Node &node);

@@ -50,6 +50,7 @@ static CUresult resultOf(FaultKind kind) {
   case FaultKind::BadOperand:
     return CUDA_ERROR_ILLEGAL_INSTRUCTION;
   case FaultKind::Deadlock:
+  case FaultKind::Endless:
     return CUDA_ERROR_LAUNCH_TIMEOUT;
   case FaultKind::BarrierDivergence:
   case FaultKind::Trap:
@@ -62,6 +63,20 @@ static std::string hex(std::uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
   return text;
+}
+
+/// What stands in lines `first` to `last`: their start and the last one.
+static std::string linesText(const PtxModule &ptx, std::uint32_t first, std::uint32_t last) {
+  constexpr std::uint32_t Most = 5;
+  std::string text;
+  for (std::uint32_t line = first; line <= last; ++line) {
+    if (line == first + Most && line < last) {
+      text += "... ";
+      line = last;
+    }
+    text += std::string(lineText(ptx, line)) + " ";
+  }
+  return quoted(text);
 }
 
 std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
@@ -109,6 +124,12 @@ std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
   case FaultKind::BadOperand:
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
     break;
+  case FaultKind::Endless:
+    text += "the warp has executed " + std::to_string(f.address) +
+            " instructions, more than PLANEMU_MAX_STEPS or planemu_set_max_steps allows, and is in "
+            "the loop of lines " +
+            std::to_string(f.bytes) + " to " + std::to_string(f.line);
+    return text + ", " + linesText(ptx, f.bytes, f.line);
   }
   if (std::string_view written = lineText(ptx, f.line); !written.empty())
     text += ", in " + quoted(written);
@@ -124,6 +145,8 @@ CUresult Driver::runKernel(const KernelNode &node) {
   launch.parameters = node.parameters.data();
   launch.ctas = std::uint64_t(node.grid[0]) * node.grid[1] * node.grid[2];
   launch.label = node.label;
+  launch.maxSteps = maxSteps ? maxSteps : DefaultMaxSteps;
+  launch.seed = scheduleSeed;
   launch.memory = memory.get();
   std::uint64_t lent = reinterpret_cast<std::uint64_t>(node.parameters.data());
   memory->lend(lent, node.parameters.size());

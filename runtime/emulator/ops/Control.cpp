@@ -56,7 +56,7 @@ void selectBar(Decoder &d) {
     if (!d.take(".sync"))
       d.fail("only bar.warp.sync is supported");
     d.use(0, Type::B32);
-    d.emit([](Warp &, const Inst &) {}, 0, Inst::Sync);
+    d.emit([](Warp &, const Inst &) {}, 0, Inst::Sync | Inst::Meet);
     return;
   }
   d.take(".cta");

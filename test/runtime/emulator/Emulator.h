@@ -29,6 +29,8 @@ struct Api {
   void (*setThreads)(unsigned) = nullptr;
   void (*nameRange)(std::uint64_t, std::size_t, const char *) = nullptr;
   void (*labelLaunch)(const char *) = nullptr;
+  void (*setMaxSteps)(std::uint64_t) = nullptr;
+  void (*setScheduleSeed)(std::uint64_t) = nullptr;
   std::uint64_t (*warpInstructions)() = nullptr;
 };
 
@@ -58,6 +60,8 @@ inline const Api &api() {
     find(table.setThreads, "planemu_set_threads");
     find(table.nameRange, "planemu_name_range");
     find(table.labelLaunch, "planemu_label_launch");
+    find(table.setMaxSteps, "planemu_set_max_steps");
+    find(table.setScheduleSeed, "planemu_set_schedule_seed");
     find(table.warpInstructions, "planemu_warp_instructions");
     return table;
   }();

@@ -3,7 +3,8 @@
 // For lit tests: arguments come from the command line, outputs go to stdout.
 //
 //   planemu-run FILE [--kernel NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES]
-//   [--threads N] [--log] ARG...
+//               [--threads N] [--seed N] [--max-steps N] [--repeat N] [--label TEXT]
+//               [--log] ARG...
 //   ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B counts
 //         out=TYPE:COUNT     a buffer of zeros, printed after the run
 //         inout=TYPE:V,...   both
@@ -144,6 +145,10 @@ int main(int argc, char **argv) {
       shared = static_cast<unsigned>(std::stoul(next()));
     else if (option == "--threads")
       api().setThreads(static_cast<unsigned>(std::stoul(next())));
+    else if (option == "--max-steps")
+      api().setMaxSteps(std::stoull(next()));
+    else if (option == "--seed")
+      api().setScheduleSeed(std::stoull(next()));
     else if (option == "--repeat")
       repeat = static_cast<unsigned>(std::stoul(next()));
     else if (option == "--label")

@@ -1,0 +1,368 @@
+//===- Resident.cpp - start a CTA and run its warps -----------------------===//
+//
+// Warps run in turn, each to its next barrier or until it has jumped backward often. Barriers
+// follow PTX: each of the 16 counts arriving threads, a warp that has exited no longer counts, and
+// bar.red combines predicates.
+//
+// A warp that only waits runs in a circle: nothing but what another one writes gets it out. It is
+// known by its registers, which are the same again after a while. Such a warp gets short turns, and
+// a CTA all of whose warps wait lets other CTAs go on.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/Resident.h"
+#include "runtime/emulator/Memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+using namespace planemu;
+
+void Resident::fillConstant(const Constant &constant, Warp &warp) {
+  const Launch &l = *launch;
+  const std::uint32_t *block = l.block;
+  auto fill = [&](auto value) {
+    char *at = warp.file + constant.offset;
+    for (std::uint32_t lane = 0; lane < 32; ++lane) {
+      std::uint64_t bits = value(lane);
+      std::memcpy(at + lane * constant.bytes, &bits, constant.bytes);
+    }
+  };
+  auto all = [&](std::uint64_t value) { fill([&](std::uint32_t) { return value; }); };
+  auto thread = [&](std::uint32_t lane) { return warp.index * 32 + lane; };
+  switch (constant.kind) {
+  case Constant::Bits:
+    return all(constant.value);
+  case Constant::Param: {
+    std::uint64_t value = 0;
+    std::uint32_t bits = 8 * (constant.value & 0x7f);
+    std::memcpy(&value, l.parameters + (constant.value >> 8), bits / 8);
+    if (constant.value & 0x80) // signed
+      value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << (64 - bits)) >>
+                                         (64 - bits));
+    return all(value);
+  }
+  case Constant::ParamAddress:
+    return all(reinterpret_cast<std::uintptr_t>(l.parameters) + constant.value);
+  case Constant::TidX:
+    return fill([&](std::uint32_t lane) { return thread(lane) % block[0]; });
+  case Constant::TidY:
+    return fill([&](std::uint32_t lane) { return thread(lane) / block[0] % block[1]; });
+  case Constant::TidZ:
+    return fill([&](std::uint32_t lane) { return thread(lane) / block[0] / block[1]; });
+  case Constant::LaneId:
+    return fill([](std::uint32_t lane) { return lane; });
+  case Constant::WarpId:
+    return all(warp.index);
+  case Constant::LaneMaskEq:
+    return fill([](std::uint32_t lane) { return 1u << lane; });
+  case Constant::LaneMaskLe:
+    return fill([](std::uint32_t lane) { return (2ull << lane) - 1; });
+  case Constant::LaneMaskLt:
+    return fill([](std::uint32_t lane) { return (1u << lane) - 1; });
+  case Constant::LaneMaskGe:
+    return fill([](std::uint32_t lane) { return ~0u << lane; });
+  case Constant::LaneMaskGt:
+    return fill([](std::uint32_t lane) { return ~0u << lane << 1; });
+  case Constant::NtidX:
+  case Constant::NtidY:
+  case Constant::NtidZ:
+    return all(block[constant.kind - Constant::NtidX]);
+  case Constant::NctaidX:
+  case Constant::NctaidY:
+  case Constant::NctaidZ:
+    return all(l.grid[constant.kind - Constant::NctaidX]);
+  case Constant::NwarpId:
+    return all(warps.size());
+  case Constant::DynamicShared:
+    return all(l.dynamicShared);
+  case Constant::TotalShared:
+  case Constant::DynamicBase:
+    return all(l.kernel->staticShared + l.dynamicShared);
+  case Constant::CtaidX:
+  case Constant::CtaidY:
+  case Constant::CtaidZ:
+    return all(cta.id[constant.kind - Constant::CtaidX]);
+  }
+}
+
+void Resident::prepare(Launch &toRun) {
+  launch = &toRun;
+  const Kernel &kernel = *launch->kernel;
+  std::uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+  std::uint32_t count = (threads + 31) / 32;
+  std::size_t needed = std::size_t(count) * kernel.fileBytes;
+  if (needed > filesBytes) {
+    filesBytes = 0;
+    files = {static_cast<char *>(std::aligned_alloc(64, needed)), std::free};
+    if (!files)
+      throw std::bad_alloc();
+    std::memset(files.get(), 0, needed);
+    filesBytes = needed;
+  }
+  // 16 bytes more than asked: vector code may read a whole vector at the last valid address.
+  shared.resize(kernel.staticShared + launch->dynamicShared + 64);
+  local.resize(std::size_t(count) * 32 * kernel.localBytes + 64);
+  regions.assign(kernel.cacheEntries, {});
+  warps.resize(count);
+  order.resize(count);
+  for (std::uint32_t n = 0; n < count; ++n) {
+    Warp &warp = warps[n];
+    warp.file = files.get() + std::size_t(n) * kernel.fileBytes;
+    warp.index = n;
+    warp.shared =
+        reinterpret_cast<char *>((reinterpret_cast<std::uintptr_t>(shared.data()) + 15) & ~15ull);
+    warp.sharedBytes = kernel.staticShared + launch->dynamicShared;
+    warp.local = local.data() + std::size_t(n) * 32 * kernel.localBytes;
+    warp.localBytes = kernel.localBytes;
+    warp.regions = regions.data();
+    warp.launch = launch;
+    warp.cta = &cta;
+    std::uint32_t always = ~0u;
+    std::memcpy(warp.file, &always, 4);
+    for (const Constant &constant : kernel.constants)
+      if (!constant.perCta())
+        fillConstant(constant, warp);
+  }
+}
+
+void Resident::start(std::uint64_t linear) {
+  const Kernel &kernel = *launch->kernel;
+  cta.linear = linear;
+  cta.failed = false;
+  cta.id[0] = static_cast<std::uint32_t>(linear % launch->grid[0]);
+  cta.id[1] = static_cast<std::uint32_t>(linear / launch->grid[0] % launch->grid[1]);
+  cta.id[2] = static_cast<std::uint32_t>(linear / launch->grid[0] / launch->grid[1]);
+  // A program that reads what it never wrote must at least read the same on any worker.
+  std::fill(shared.begin(), shared.end(), 0);
+  std::fill(local.begin(), local.end(), 0);
+  std::uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+  random = launch->seed ? launch->seed + (linear << 20) : 0;
+  for (Warp &warp : warps) {
+    std::uint32_t lanes = std::min(32u, threads - warp.index * 32);
+    warp.live = lanes == 32 ? ~0u : (1u << lanes) - 1;
+    warp.active = warp.live;
+    warp.executed = 0;
+    warp.block = 0;
+    warp.inst = kernel.blocks[0].first;
+    warp.readyCount = warp.parkedCount = warp.waitingCount = 0;
+    warp.atBarrier = warp.done = false;
+    warp.backwards = warp.mergedAt = warp.wholeAt = 0;
+    warp.turnLane = warp.turnPicks = 0;
+    warp.random = random ? nextRandom(random) | 1 : 0;
+    warp.seenState = 0;
+    warp.sinceSeen = warp.seenFor = 0;
+    warp.idle = false;
+    for (const Constant &constant : kernel.constants)
+      if (constant.perCta())
+        fillConstant(constant, warp);
+    for (const Slot &slot : kernel.readFirst)
+      std::memset(warp.file + slot.offset, 0, slot.bytes);
+  }
+  liveWarps = static_cast<std::uint32_t>(warps.size());
+  std::fill(std::begin(barriers), std::end(barriers), BarrierState());
+  for (std::uint32_t n = 0; n < order.size(); ++n)
+    order[n] = n;
+}
+
+static std::uint32_t readFirstLane(const Warp &warp, std::uint32_t offset) {
+  std::uint32_t value;
+  std::memcpy(&value, warp.file + offset + 4 * __builtin_ctz(warp.live), 4);
+  return value;
+}
+
+/// All live threads of `warp` have arrived at a barrier.
+void Resident::arrive(Warp &warp) {
+  const Block &block = launch->kernel->blocks[warp.barrierBlock];
+  const BarrierSpec &spec = launch->kernel->barriers[block.index];
+  std::uint32_t id = readFirstLane(warp, spec.id);
+  std::uint32_t expected = spec.threads ? readFirstLane(warp, spec.threads) : 0;
+  if (id >= std::size(barriers) || expected % 32) {
+    warp.atBarrier = false;
+    return reportFault(warp, block.line, FaultKind::BadOperand, 0, id, 0, "bar");
+  }
+  BarrierState &state = barriers[id];
+  std::uint32_t predicate;
+  std::memcpy(&predicate, warp.file + spec.source, 4);
+  predicate ^= spec.negated ? ~0u : 0;
+  state.arrived += 32;
+  state.expected = expected;
+  state.count += static_cast<std::uint32_t>(__builtin_popcount(predicate & warp.live));
+  state.all &= (predicate & warp.live) == warp.live;
+  state.any |= (predicate & warp.live) != 0;
+  warp.barrierId = id;
+  if (spec.kind == BarrierSpec::Arrive)
+    warp.atBarrier = false;
+  completeBarrier(id);
+}
+
+/// Lets the warps at barrier `id` go on if all it waits for have arrived. Without a count these are
+/// all warps that have not exited.
+void Resident::completeBarrier(std::uint32_t id) {
+  BarrierState &state = barriers[id];
+  std::uint32_t expected = state.expected ? state.expected : liveWarps * 32;
+  if (state.arrived == 0 || state.arrived < expected)
+    return;
+  for (Warp &warp : warps) {
+    if (!warp.atBarrier || warp.barrierId != id)
+      continue;
+    warp.atBarrier = false;
+    const BarrierSpec &spec =
+        launch->kernel->barriers[launch->kernel->blocks[warp.barrierBlock].index];
+    if (spec.kind == BarrierSpec::RedPopc) {
+      for (unsigned lane = 0; lane < 32; ++lane)
+        if (warp.live >> lane & 1)
+          std::memcpy(warp.file + spec.result + 4 * lane, &state.count, 4);
+    } else if (spec.kind == BarrierSpec::RedAnd || spec.kind == BarrierSpec::RedOr) {
+      std::uint32_t result;
+      std::memcpy(&result, warp.file + spec.result, 4);
+      bool value = spec.kind == BarrierSpec::RedAnd ? state.all : state.any;
+      result = value ? result | warp.live : result & ~warp.live;
+      std::memcpy(warp.file + spec.result, &result, 4);
+    }
+  }
+  state = {};
+}
+
+// Backward jumps of a turn. Numbers with many divisors, so that a loop of a few blocks is met at the
+// same place again.
+constexpr unsigned LongTurn = 5040, ShortTurn = 60;
+
+void Resident::setSlice(Warp &warp) {
+  unsigned jumps = warp.idle ? ShortTurn : LongTurn;
+  if (warp.random && !warp.idle)
+    jumps = 1 + nextRandom(warp.random) % 256;
+  warp.yieldAt = warp.backwards + jumps;
+}
+
+/// After a yield: true if the registers are as at one of the warp's last yields.
+bool Resident::hasNotChanged(Warp &warp) const {
+  // Four lanes of a multiplicative hash; the file is a multiple of 64 bytes.
+  std::uint64_t lanes[4] = {warp.live, 1, 2, 3};
+  const std::uint32_t bytes = launch->kernel->fileBytes;
+  for (std::uint32_t at = 0; at < bytes; at += 32) {
+    std::uint64_t words[4];
+    std::memcpy(words, warp.file + at, 32);
+    for (unsigned n = 0; n < 4; ++n) {
+      lanes[n] = (lanes[n] ^ words[n]) * 0x9e3779b97f4a7c15;
+      lanes[n] ^= lanes[n] >> 29;
+    }
+  }
+  std::uint64_t state = 0;
+  for (std::uint64_t lane : lanes)
+    state = (state ^ lane) * 0xbf58476d1ce4e5b9 + 1;
+  bool same = warp.seenFor && state == warp.seenState;
+  // Brent's way to find a cycle: compare with one earlier state, for twice as long each time. It
+  // starts over early, as a warp may begin to wait at any time.
+  if (++warp.sinceSeen >= warp.seenFor) {
+    warp.seenFor = warp.seenFor >= 16 ? 1 : warp.seenFor * 2 + !warp.seenFor;
+    warp.sinceSeen = 0;
+    warp.seenState = state;
+  }
+  return same;
+}
+
+/// Under a seed the warps run in another order each time all have had their turn.
+void Resident::orderWarps() {
+  for (std::size_t n = order.size(); n > 1; --n)
+    std::swap(order[n - 1], order[nextRandom(random) % n]);
+}
+
+Resident::Outcome Resident::run(unsigned patience) {
+  const Kernel &kernel = *launch->kernel;
+  progress = false;
+  unsigned yields = 0;
+  while (liveWarps) {
+    if (random)
+      orderWarps();
+    bool ran = false, waits = true, yielded = true;
+    for (std::uint32_t index : order) {
+      Warp &warp = warps[index];
+      if (warp.done || warp.atBarrier)
+        continue;
+      ran = true;
+      setSlice(warp);
+      Stop stop = runWarp(kernel, warp);
+      if (cta.failed) {
+        progress = true;
+        return Outcome::Ended;
+      }
+      if (stop == Stop::Yield) {
+        warp.idle = hasNotChanged(warp);
+        waits &= warp.idle;
+        continue;
+      }
+      waits = yielded = warp.idle = false;
+      if (stop == Stop::Barrier) {
+        arrive(warp);
+      } else {
+        warp.done = true;
+        --liveWarps;
+        for (std::uint32_t id = 0; id < std::size(barriers); ++id)
+          completeBarrier(id);
+      }
+      if (cta.failed) {
+        progress = true;
+        return Outcome::Ended;
+      }
+    }
+    if (!ran) {
+      for (Warp &warp : warps)
+        if (warp.atBarrier)
+          reportFault(warp, kernel.blocks[warp.barrierBlock].line, FaultKind::Deadlock,
+                      static_cast<unsigned>(__builtin_ctz(warp.live)));
+      progress = true;
+      return Outcome::Ended;
+    }
+    progress |= !waits;
+    if (cta.linear >= launch->runBelow.load(std::memory_order_relaxed))
+      return Outcome::Ended;
+    yields = yielded ? yields + 1 : 0;
+    if (waits || yields > patience)
+      return Outcome::Waiting;
+  }
+  progress = true;
+  return Outcome::Ended;
+}
+
+std::uint64_t Resident::executed() const {
+  std::uint64_t sum = 0;
+  for (const Warp &warp : warps)
+    sum += warp.executed;
+  return sum;
+}
+
+void planemu::reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,
+                          std::uint64_t address, std::uint32_t bytes, const char *access) {
+  if (warp.cta->failed)
+    return;
+  warp.cta->failed = true;
+  Launch &launch = *warp.launch;
+  std::lock_guard lock(launch.faultMutex);
+  if (launch.faulted && launch.fault.linearCta <= warp.cta->linear)
+    return;
+  launch.faulted = true;
+  launch.runBelow = warp.cta->linear;
+  Fault &fault = launch.fault;
+  fault.kind = kind;
+  fault.line = line;
+  fault.linearCta = warp.cta->linear;
+  fault.address = address;
+  fault.bytes = bytes;
+  fault.access = access;
+  std::uint32_t thread = warp.index * 32 + lane;
+  fault.thread[0] = thread % launch.block[0];
+  fault.thread[1] = thread / launch.block[0] % launch.block[1];
+  fault.thread[2] = thread / launch.block[0] / launch.block[1];
+  std::copy(warp.cta->id, warp.cta->id + 3, fault.cta);
+}
+
+bool planemu::findRegion(const Warp &warp, std::uint64_t address, RegionRef &region) {
+  if ((address & WindowMask) == SharedWindow) {
+    region = {SharedWindow, warp.sharedBytes,
+              reinterpret_cast<std::uintptr_t>(warp.shared) - SharedWindow};
+    return true;
+  }
+  return warp.launch->memory->find(address, region);
+}
