@@ -257,7 +257,8 @@ void WarpRun::reportEndless(const Block &block) {
     if (head.order <= block.order)
       start = std::min(start, lineOf(head));
   };
-  consider(block.next);
+  if (block.guard || block.ending == Ending::Next || block.ending == Ending::Barrier)
+    consider(block.next);
   if (block.ending == Ending::Branch)
     consider(block.target);
   for (std::uint32_t target : block.targets)

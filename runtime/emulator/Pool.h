@@ -26,7 +26,8 @@ public:
 private:
   void stop();
   void help(unsigned index, std::uint64_t seen);
-  void work(Worker &worker);
+  void resize(unsigned count);
+  void work(Worker &worker, Launch &launch);
 
   std::atomic<unsigned> wanted{0};
   std::vector<std::thread> threads;
@@ -34,9 +35,9 @@ private:
 
   std::mutex mutex;
   std::condition_variable wake, finished;
-  Launch *current = nullptr;
+  Launch *current = nullptr; // what threads may join
   std::uint64_t generation = 0;
-  unsigned busy = 0;
+  unsigned busy = 0; // threads that have joined
   bool stopping = false;
   std::atomic<bool> outOfMemory{false};
 };

@@ -96,8 +96,9 @@ void Worker::poll(std::size_t count) {
 }
 
 /// All CTAs of this worker have been looked at since `progress` was `since`. True if no CTA of any
-/// worker has done anything but wait since then.
-bool Worker::allWait(std::uint64_t since) {
+/// worker has done anything but wait since then, and one has failed. If it has failed because it
+/// was endless the others may be too, and the lowest one is to be reported.
+bool Worker::waitsForFailed(std::uint64_t since) {
   std::lock_guard lock(launch->faultMutex);
   if (launch->progress.load() != since)
     return false;
@@ -107,7 +108,8 @@ bool Worker::allWait(std::uint64_t since) {
   }
   if (std::exchange(quietAt, since) != since)
     ++launch->quiet;
-  return launch->quiet + launch->left == launch->joined;
+  return launch->quiet + launch->left == launch->joined && launch->runBelow.load() != ~0ull &&
+         !(launch->faulted && launch->fault.kind == FaultKind::Endless);
 }
 
 /// Runs CTAs until none is left, or all that are left wait for one that has failed.
@@ -132,7 +134,7 @@ void Worker::runAll() {
     poll(aside.size());
     if (launch->progress.load() != before)
       continue;
-    if (allWait(before) && launch->runBelow.load() != ~0ull)
+    if (waitsForFailed(before))
       break;
     std::this_thread::yield(); // to who may be waited for
   }

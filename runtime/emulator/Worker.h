@@ -21,7 +21,7 @@ private:
   void runAll();
   Resident *startNext();
   void poll(std::size_t count);
-  bool allWait(std::uint64_t since);
+  bool waitsForFailed(std::uint64_t since);
 
   Launch *launch = nullptr;
   std::vector<std::unique_ptr<Resident>> residents;

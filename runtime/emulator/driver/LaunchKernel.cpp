@@ -71,10 +71,10 @@ static std::string linesText(const PtxModule &ptx, std::uint32_t first, std::uin
   std::string text;
   for (std::uint32_t line = first; line <= last; ++line) {
     if (line == first + Most && line < last) {
-      text += "... ";
+      text += " ...";
       line = last;
     }
-    text += std::string(lineText(ptx, line)) + " ";
+    text += (line == first ? "" : " ") + std::string(lineText(ptx, line));
   }
   return quoted(text);
 }
@@ -125,10 +125,11 @@ std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
     break;
   case FaultKind::Endless:
-    text += "the warp has executed " + std::to_string(f.address) +
+    text += "its warp has executed " + std::to_string(f.address) +
             " instructions, more than PLANEMU_MAX_STEPS or planemu_set_max_steps allows, and is in "
-            "the loop of lines " +
-            std::to_string(f.bytes) + " to " + std::to_string(f.line);
+            "the loop of line" +
+            (f.bytes == f.line ? " " : "s " + std::to_string(f.bytes) + " to ") +
+            std::to_string(f.line);
     return text + ", " + linesText(ptx, f.bytes, f.line);
   }
   if (std::string_view written = lineText(ptx, f.line); !written.empty())

@@ -10,6 +10,20 @@
 
 namespace planemu::PLANEMU_ISA {
 
+/// Calls act(lanes) for each group of executing lanes that have the same member mask (operand 0):
+/// lanes with different ones do not see each other.
+template <class Act> static void forGroups(Warp &w, const Inst &i, Act act) {
+  for (u32 rest = executing(w, i); rest;) {
+    V<u32> first = splat(at<u32>(w, i.s[0])[__builtin_ctz(rest)]);
+    u32 group = 0;
+    for (int c = 0; c < Chunks; ++c)
+      group |= compress(load<u32>(w.file + i.s[0], c) == first) << (c * Chunk);
+    group &= rest;
+    act(group);
+    rest &= ~group;
+  }
+}
+
 // --- shfl -------------------------------------------------------------------
 
 namespace {
@@ -142,19 +156,19 @@ enum class Vote { All, Any, Uni, Ballot };
 
 /// Operands: members, destination, predicate. imm: all ones if the predicate is negated.
 template <Vote K> static void vote(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  u32 members = mask;
-  u32 yes = (readMask(w, i.s[2]) ^ static_cast<u32>(i.imm)) & members;
-  if constexpr (K == Vote::Ballot) {
-    u32 *d = at<u32>(w, i.s[1]);
-    for (u32 left = mask; left; left &= left - 1)
-      d[__builtin_ctz(left)] = yes;
-  } else {
-    bool result = K == Vote::All   ? yes == members
-                  : K == Vote::Any ? yes != 0
-                                   : yes == members || yes == 0;
-    writeMask(w, i.s[1], result ? ~0u : 0, mask);
-  }
+  forGroups(w, i, [&](u32 mask) {
+    u32 yes = (readMask(w, i.s[2]) ^ static_cast<u32>(i.imm)) & mask;
+    if constexpr (K == Vote::Ballot) {
+      u32 *d = at<u32>(w, i.s[1]);
+      for (u32 left = mask; left; left &= left - 1)
+        d[__builtin_ctz(left)] = yes;
+    } else {
+      bool result = K == Vote::All   ? yes == mask
+                    : K == Vote::Any ? yes != 0
+                                     : yes == mask || yes == 0;
+      writeMask(w, i.s[1], result ? ~0u : 0, mask);
+    }
+  });
 }
 
 void selectVote(Decoder &d) {
@@ -185,22 +199,23 @@ void selectVote(Decoder &d) {
 /// match.any: the lanes with the same value. match.all: all members if they agree, else none, and a
 /// predicate.
 template <class T, bool All> static void match(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  const T *a = at<T>(w, i.s[3]);
-  u32 *d = at<u32>(w, i.s[1]);
-  u32 agree = 0;
-  u32 result[32];
-  for (u32 left = mask; left; left &= left - 1) {
-    int lane = __builtin_ctz(left);
-    u32 same = 0;
-    for (u32 others = mask; others; others &= others - 1)
-      same |= u32(a[__builtin_ctz(others)] == a[lane]) << __builtin_ctz(others);
-    result[lane] = All ? (same == mask ? mask : 0) : same;
-    agree |= u32(same == mask) << lane;
-  }
-  for (u32 left = mask; left; left &= left - 1)
-    d[__builtin_ctz(left)] = result[__builtin_ctz(left)];
-  writeMask(w, i.s[2], agree, mask);
+  forGroups(w, i, [&](u32 mask) {
+    const T *a = at<T>(w, i.s[3]);
+    u32 *d = at<u32>(w, i.s[1]);
+    u32 agree = 0;
+    u32 result[32];
+    for (u32 left = mask; left; left &= left - 1) {
+      int lane = __builtin_ctz(left);
+      u32 same = 0;
+      for (u32 others = mask; others; others &= others - 1)
+        same |= u32(a[__builtin_ctz(others)] == a[lane]) << __builtin_ctz(others);
+      result[lane] = All ? (same == mask ? mask : 0) : same;
+      agree |= u32(same == mask) << lane;
+    }
+    for (u32 left = mask; left; left &= left - 1)
+      d[__builtin_ctz(left)] = result[__builtin_ctz(left)];
+    writeMask(w, i.s[2], agree, mask);
+  });
 }
 
 void selectMatch(Decoder &d) {
@@ -245,13 +260,12 @@ void selectElect(Decoder &d) {
   d.defAlso(0, 1);
   d.emit(
       [](Warp &w, const Inst &i) {
-        u32 mask = executing(w, i);
-        if (!mask)
-          return;
-        u32 leader = static_cast<u32>(__builtin_ctz(mask));
-        for (u32 left = mask; left; left &= left - 1)
-          at<u32>(w, i.s[1])[__builtin_ctz(left)] = leader;
-        writeMask(w, i.s[2], 1u << leader, mask);
+        forGroups(w, i, [&](u32 mask) {
+          u32 leader = static_cast<u32>(__builtin_ctz(mask));
+          for (u32 left = mask; left; left &= left - 1)
+            at<u32>(w, i.s[1])[__builtin_ctz(left)] = leader;
+          writeMask(w, i.s[2], 1u << leader, mask);
+        });
       },
       0, Inst::Sync);
 }
@@ -260,15 +274,14 @@ void selectElect(Decoder &d) {
 
 /// Operands: members, destination, a.
 template <class T, auto F> static void redux(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  if (!mask)
-    return;
-  const T *a = at<T>(w, i.s[2]);
-  T result = a[__builtin_ctz(mask)];
-  for (u32 left = mask & (mask - 1); left; left &= left - 1)
-    result = F(result, a[__builtin_ctz(left)]);
-  for (u32 left = mask; left; left &= left - 1)
-    at<T>(w, i.s[1])[__builtin_ctz(left)] = result;
+  forGroups(w, i, [&](u32 mask) {
+    const T *a = at<T>(w, i.s[2]);
+    T result = a[__builtin_ctz(mask)];
+    for (u32 left = mask & (mask - 1); left; left &= left - 1)
+      result = F(result, a[__builtin_ctz(left)]);
+    for (u32 left = mask; left; left &= left - 1)
+      at<T>(w, i.s[1])[__builtin_ctz(left)] = result;
+  });
 }
 
 void selectRedux(Decoder &d) {
