@@ -51,6 +51,11 @@ struct PtxError : std::runtime_error {
   X(F64, "f64", 64)                                                                                \
   X(E4M3x2, "e4m3x2", 16)                                                                          \
   X(E5M2x2, "e5m2x2", 16)                                                                          \
+  X(E3M2x2, "e3m2x2", 16)                                                                          \
+  X(E2M3x2, "e2m3x2", 16)                                                                          \
+  X(E2M1x2, "e2m1x2", 8)                                                                           \
+  X(UE8M0x2, "ue8m0x2", 16)                                                                        \
+  X(TF32, "tf32", 32)                                                                              \
   X(Pred, "pred", 1)
 
 enum class Type : std::uint8_t {

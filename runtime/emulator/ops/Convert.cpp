@@ -1,34 +1,29 @@
-//===- Convert.cpp - cvt --------------------------------------------------===//
+//===- Convert.cpp - cvt between single numbers ---------------------------===//
 //
 // PTX ISA, "Data Movement: cvt". A conversion is a reader, which widens the source to an
 // intermediate type, and a writer, which rounds that to the destination:
-//   integer -> integer        through 64 bits
-//   float   -> integer        through double (exact), rounded, clamped; NaN gives 0, or the top bit
-//   if
-//                             one side has 64 bits
-//   integer -> float          32 bits through double, 64 bits directly
-//   float   -> float          through f32 or double
-// Registers may be wider than the types; the reader truncates and the writer extends.
+//   integer -> integer   through 64 bits
+//   float   -> integer   through double (exact), rounded, clamped; NaN gives 0, or the top bit if one
+//                        side has 64 bits
+//   any     -> float     as sign, 64-bit significand and exponent, rounded once in integers
+// Registers may be wider than the types; the reader truncates and the writer extends. Those that
+// kernels use all the time have vector forms as well. Packed formats: ConvertPacked.cpp.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Float.h"
 #include "runtime/emulator/ops/Formats.h"
 #include "runtime/emulator/ops/Instructions.h"
 
+#include <algorithm>
+
 namespace planemu::PLANEMU_ISA {
 
 namespace {
-enum Flags : s64 { Sat = 1, Ftz = 2, Relu = 4 };
+enum Flags : s64 { Sat = 1, Ftz = 2, Relu = 4, Satfinite = 8 };
 enum class Rint { None, Nearest, Down, Zero, Up };
 } // namespace
 
 // --- One lane at a time: all combinations, for whatever has no vector form ---
-
-/// A value on its way: integers as 64 bits, floats as double.
-union Lane {
-  s64 integer;
-  f64 real;
-};
 
 static u64 readBits(const char *slot, unsigned bytes, int lane) {
   u64 raw = 0;
@@ -86,31 +81,78 @@ static u64 toIntegerLane(Type type, Type from, f64 value) {
                         : static_cast<u64>(static_cast<s64>(value - 0x1p63)) ^ 1ull << 63;
 }
 
-/// A double to a 32-bit or 16-bit float; 16 bits through f32 rounded to odd, so that only the last
-/// rounding counts.
-static u64 narrowLane(Type type, Round mode, f64 value) {
-  if (type == Type::F64)
-    return value == value ? bits<u64>(value) : 0x7ff8000000000000;
+namespace {
+struct Layout {
+  int exponent, fraction; // bits
+};
+} // namespace
+
+static Layout layoutOf(Type type) {
+  switch (type) {
+  case Type::F64:
+    return {11, 52};
+  case Type::F32:
+    return {8, 23};
+  case Type::BF16:
+    return {8, 7};
+  default:
+    return {5, 10};
+  }
+}
+
+/// The float nearest to significand * 2^exponent in the rounding's direction; nothing is lost on
+/// the way.
+static u64 roundToFloat(Type type, Round mode, bool satfinite, bool negative, u64 significand,
+                        int exponent) {
+  Layout layout = layoutOf(type);
+  u64 sign = static_cast<u64>(negative) << (layout.exponent + layout.fraction);
+  if (!significand)
+    return sign;
+  int top = 63 - __builtin_clzll(significand), bias = (1 << (layout.exponent - 1)) - 1;
+  int last =
+      std::max(top + exponent, 1 - bias) - layout.fraction; // weight of the result's last bit
+  int dropped = last - exponent;
+  u64 kept, rest = 0, half = 1;
+  if (dropped <= 0) {
+    kept = significand << -dropped;
+  } else if (dropped <= 64) {
+    kept = dropped == 64 ? 0 : significand >> dropped;
+    half = 1ull << (dropped - 1);
+    rest = significand & (half | (half - 1));
+  } else {
+    kept = 0;
+    rest = 1;
+    half = 2;
+  }
+  bool away = mode == Round::Nearest ? rest > half || (rest == half && (kept & 1))
+              : mode == Round::Down  ? negative && rest
+              : mode == Round::Up    ? !negative && rest
+                                     : false;
+  // A significand with its leading bit adds one to the exponent field, a carry another one.
+  u64 result =
+      (static_cast<u64>(last + layout.fraction + bias - 1) << layout.fraction) + kept + away;
+  u64 infinity = ((1ull << layout.exponent) - 1) << layout.fraction;
+  if (result >= infinity) {
+    bool reached = mode == Round::Nearest || mode == (negative ? Round::Down : Round::Up);
+    result = reached && !satfinite ? infinity : infinity - 1;
+  }
+  return sign | result;
+}
+
+static u64 roundToFloat(Type type, Round mode, bool satfinite, f64 value) {
+  Layout layout = layoutOf(type);
+  u64 infinity = ((1ull << layout.exponent) - 1) << layout.fraction;
   if (value != value)
-    return type == Type::F32 ? 0x7fffffff : 0x7fff;
-  if (type == Type::F32)
-    return bits<u32>(roundTo(mode, value, 0));
-  f32 odd = roundTo(Round::Zero, value, 0);
-  if (static_cast<f64>(odd) != value && odd - odd == 0)
-    odd = bits<f32>(bits<u32>(odd) | 1);
-  Vf32 wide = splat<f32>(odd);
-  u16 nearest = (type == Type::BF16 ? toBf16(wide) : toF16(wide))[0];
-  if (mode == Round::Nearest)
-    return nearest;
-  f64 back = widenLane(type, nearest);
-  bool away = (back < 0 || (back == 0 && value < 0)) ? back < value : back > value;
-  if (mode == Round::Zero && away)
-    return static_cast<u16>(nearest - 1);
-  if (mode == Round::Down && back > value)
-    return static_cast<u16>(value > 0 ? nearest - 1 : nearest + 1);
-  if (mode == Round::Up && back < value)
-    return static_cast<u16>(value < 0 ? nearest - 1 : nearest + 1);
-  return nearest;
+    return type == Type::F64 ? 0x7ff8000000000000 : type == Type::F32 ? 0x7fffffff : 0x7fff;
+  u64 raw = bits<u64>(value), fraction = raw & 0x000fffffffffffff;
+  bool negative = raw >> 63;
+  int exponent = static_cast<int>(raw >> 52 & 0x7ff);
+  if (exponent == 0x7ff)
+    return static_cast<u64>(negative) << (layout.exponent + layout.fraction) |
+           (satfinite ? infinity - 1 : infinity);
+  return roundToFloat(type, mode, satfinite, negative,
+                      exponent ? fraction | 0x0010000000000000 : fraction,
+                      std::max(exponent, 1) - 1075);
 }
 
 namespace {
@@ -143,7 +185,7 @@ static u64 convertLane(const Conversion &c, u64 raw) {
         value = value > 0 ? (value < 1 ? value : 1.0) : 0.0;
       if ((c.flags & Relu) && value <= 0)
         value = 0;
-      result = narrowLane(c.to, static_cast<Round>(c.round), value);
+      result = roundToFloat(c.to, static_cast<Round>(c.round), c.flags & Satfinite, value);
       if ((c.flags & Ftz) && c.to == Type::F32 && !(result & 0x7f800000))
         result &= 0x80000000;
     }
@@ -166,17 +208,13 @@ static u64 convertLane(const Conversion &c, u64 raw) {
       }
       result = static_cast<u64>(value);
     } else {
-      // Up to 53 bits a double is exact; longer ones round to odd first.
       bool negative = isSigned(c.from) && value < 0;
       u64 magnitude = negative ? 0 - static_cast<u64>(value) : static_cast<u64>(value);
-      if (c.to == Type::F64 && c.round == static_cast<u8>(Round::Nearest)) {
-        f64 exact = static_cast<f64>(magnitude);
-        return bits<u64>(negative ? -exact : exact);
+      if (c.flags & Sat) { // to [0, 1]
+        magnitude = negative ? 0 : std::min<u64>(magnitude, 1);
+        negative = false;
       }
-      if (magnitude >> 53)
-        magnitude = (magnitude & ~0x7ffull) | ((magnitude & 0x7ff) != 0 ? 0x800 : 0);
-      f64 exact = static_cast<f64>(magnitude);
-      result = narrowLane(c.to, static_cast<Round>(c.round), negative ? -exact : exact);
+      result = roundToFloat(c.to, static_cast<Round>(c.round), false, negative, magnitude, 0);
     }
   }
   // The register may be wider than the type: extend by the type's sign.
@@ -290,16 +328,24 @@ template <Rint Mode> static Vf32 roundLanes(Vf32 a) {
   return choose((magnitude < 0x1p23f), result, canonical(a));
 }
 
-/// f32 to s32 or u32: clamped in double, which holds all of both.
+/// f32 to s32 or u32. The host converts what fits s32; the upper half of u32 is moved there, which is
+/// exact.
 template <Rint Mode, bool Unsigned> static Vu32 toInteger32(Vf32 a) {
-  Vf64 wide = to<f64>(roundLanes<Mode>(choose((a == a), a, Vf32{})));
-  Vf64 least = Vf64{} + (Unsigned ? 0.0 : -0x1p31),
-       most = Vf64{} + (Unsigned ? 0x1p32 - 1 : 0x1p31 - 1);
-  wide = choose((wide > least), wide, least);
-  wide = choose((wide < most), wide, most);
-  if constexpr (Unsigned)
-    return bits<Vu32>(to<s32>(wide - 0x1p31)) ^ 0x80000000;
-  return bits<Vu32>(to<s32>(wide));
+  Vf32 number = choose(a == a, a, Vf32{});
+  if constexpr (Mode != Rint::Zero) // the host's conversion does that itself
+    number = roundLanes<Mode>(number);
+  Vf32 least = Vf32{} + (Unsigned ? 0.0f : -0x1p31f);
+  number = choose(number > least, number, least);
+  Vs32 high = number >= 0x1p31f; // beyond s32
+  if constexpr (Unsigned) {
+    Vs32 over = number >= 0x1p32f;
+    Vf32 moved = number - bits<Vf32>(high & bits<s32>(0x1p31f));
+    Vu32 result =
+        bits<Vu32>(to<s32>(choose(over, Vf32{}, moved))) ^ bits<Vu32>(high & s32(1u << 31));
+    return choose(over, splat<u32>(~0u), result);
+  } else {
+    return choose(high, splat<u32>(0x7fffffff), bits<Vu32>(to<s32>(choose(high, Vf32{}, number))));
+  }
 }
 
 template <Rint Mode> static Exec commonRounding(Type toType) {
@@ -344,6 +390,10 @@ static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round 
       return nullptr;
     }
   }
+  if (toType == Type::F64 && fromType == Type::S32)
+    return lanes<[](auto a) { return to<f64>(a); }, f64, s32>;
+  if (toType == Type::F64 && fromType == Type::U32)
+    return lanes<[](auto a) { return to<f64>(bits<Vs32>(a ^ 0x80000000)) + 0x1p31; }, f64, u32>;
   if (fromType == Type::F32) {
     switch (toType) {
     case Type::BF16:
@@ -359,112 +409,14 @@ static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round 
   return nullptr;
 }
 
-// --- Packed forms -----------------------------------------------------------
-
-/// cvt.rn.T x2.f32 d, a, b: a goes to the upper half. Narrow rounds one vector.
-template <auto Narrow, bool ReluToo> static Vu32 packHalves(Vf32 a, Vf32 b) {
-  if constexpr (ReluToo) {
-    a = choose((a > 0.0f) | (a != a), a, Vf32{});
-    b = choose((b > 0.0f) | (b != b), b, Vf32{});
-  }
-  return to<u32>(Narrow(a)) << 16 | to<u32>(Narrow(b));
-}
-template <auto Narrow> static Vu16 packBytes(Vf32 a, Vf32 b) { return Narrow(a) << 8 | Narrow(b); }
-template <auto Widen> static Vu32 widenBytes(Vu16 pair) {
-  return to<u32>(Widen(pair >> 8)) << 16 | to<u32>(Widen(pair & 0xff));
-}
-#if defined(__AVX2__)
-/// e4m3 pairs without leaving integers: an f16's exponent is 8 more, and the eight subnormal codes
-/// are looked up; only the upper byte of their values is not zero.
-static Vu32 widenE4m3(Vu16 pair) {
-  __m256i spread = _mm256_set1_epi32(static_cast<int>(0x80018000)); // bytes 0 and 1 to 16 bits each
-  __m256i base = _mm256_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c, 0, 0x00040004, 0x00080008,
-                                   0x000c000c);
-  __m256i code = _mm256_shuffle_epi8(_mm256_cvtepu16_epi32(bits<__m128i>(pair)),
-                                     _mm256_add_epi8(spread, base));
-  __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7f));
-  __m256i sign = _mm256_and_si256(_mm256_slli_epi16(code, 8), _mm256_set1_epi16(-0x8000));
-  __m256i normal = _mm256_add_epi16(_mm256_slli_epi16(magnitude, 7), _mm256_set1_epi16(8 << 10));
-  const __m256i subnormals =
-      _mm256_setr_epi8(0, 0x18, 0x1c, 0x1e, 0x20, 0x21, 0x22, 0x23, 0, 0, 0, 0, 0, 0, 0, 0, //
-                       0, 0x18, 0x1c, 0x1e, 0x20, 0x21, 0x22, 0x23, 0, 0, 0, 0, 0, 0, 0, 0);
-  __m256i index = _mm256_or_si256(_mm256_slli_epi16(magnitude, 8), _mm256_set1_epi16(0x80));
-  __m256i small = _mm256_cmpgt_epi16(_mm256_set1_epi16(8), magnitude);
-  __m256i value = _mm256_blendv_epi8(normal, _mm256_shuffle_epi8(subnormals, index), small);
-  __m256i nan = _mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(0x7f));
-  value = _mm256_blendv_epi8(_mm256_or_si256(value, sign), _mm256_set1_epi16(0x7fff), nan);
-  return bits<Vu32>(value);
-}
-#else
-static Vu32 widenE4m3(Vu16 pair) { return widenBytes<e4m3ToF16>(pair); }
-#endif
-template <auto Narrow> static Vu16 narrowHalves(Vu32 pair) {
-  return Narrow(fromF16(to<u16>(pair >> 16))) << 8 | Narrow(fromF16(to<u16>(pair)));
-}
-
-/// f32 to a 16-bit float towards zero: cut, an overflow is the largest value.
-static Vu16 cutBf16(Vf32 a) {
-  return to<u16>(choose(a == a, bits<Vu32>(a) >> 16, splat<u32>(0x7fff)));
-}
-static Vu16 cutF16(Vf32 a) {
-  Vu16 nearest = toF16(a);
-  Vf32 back = fromF16(nearest);
-  Vu32 magnitude = bits<Vu32>(a) & 0x7fffffff;
-  Vu32 away = bits<Vu32>((bits<Vu32>(back) & 0x7fffffff) > magnitude) & bits<Vu32>(a == a);
-  return nearest + to<u16>(away); // -1 where true
-}
-
-static bool isPacked(Type type) {
-  return type == Type::F16x2 || type == Type::BF16x2 || type == Type::E4M3x2 ||
-         type == Type::E5M2x2;
-}
-
-static void selectPacked(Decoder &d, Type toType, Type fromType) {
-  bool nearest = d.take(".rn"), zero = !nearest && d.take(".rz");
-  if (!nearest && !zero)
-    d.fail("neither .rn nor .rz");
-  bool relu = d.take(".relu"), satfinite = d.take(".satfinite");
-  bool eight = toType == Type::E4M3x2 || toType == Type::E5M2x2;
-  if (eight != satfinite)
-    d.fail(eight ? "no .satfinite" : "'.satfinite' is not supported here");
-  if ((eight || isPacked(fromType)) && (zero || relu))
-    d.fail("only .rn without .relu is supported here");
-  d.def(0, bitsOf(toType));
-  d.use(1, fromType);
-  if (fromType == Type::F32)
-    d.use(2, fromType);
-  Exec run = nullptr;
-  if (toType == Type::BF16x2 && fromType == Type::F32)
-    run = relu   ? zero ? lanes<packHalves<cutBf16, true>, u32, f32, f32>
-                        : lanes<packHalves<toBf16, true>, u32, f32, f32>
-          : zero ? lanes<packHalves<cutBf16, false>, u32, f32, f32>
-                 : lanes<packHalves<toBf16, false>, u32, f32, f32>;
-  else if (toType == Type::F16x2 && fromType == Type::F32)
-    run = relu   ? zero ? lanes<packHalves<cutF16, true>, u32, f32, f32>
-                        : lanes<packHalves<toF16, true>, u32, f32, f32>
-          : zero ? lanes<packHalves<cutF16, false>, u32, f32, f32>
-                 : lanes<packHalves<toF16, false>, u32, f32, f32>;
-  else if (toType == Type::E4M3x2 && fromType == Type::F32)
-    run = lanes<packBytes<toE4m3>, u16, f32, f32>;
-  else if (toType == Type::E5M2x2 && fromType == Type::F32)
-    run = lanes<packBytes<toE5m2>, u16, f32, f32>;
-  else if (toType == Type::F16x2 && fromType == Type::E4M3x2)
-    run = lanes<widenE4m3, u32, u16>;
-  else if (toType == Type::F16x2 && fromType == Type::E5M2x2)
-    run = lanes<widenBytes<e5m2ToF16>, u32, u16>;
-  else if (toType == Type::E4M3x2 && fromType == Type::F16x2)
-    run = lanes<narrowHalves<toE4m3>, u16, u32>;
-  else if (toType == Type::E5M2x2 && fromType == Type::F16x2)
-    run = lanes<narrowHalves<toE5m2>, u16, u32>;
-  else
-    d.failType(fromType);
-  d.emit(run);
-}
+// --- Selection --------------------------------------------------------------
 
 void selectCvt(Decoder &d) {
+  if (d.take(".pack"))
+    return selectPack(d);
   Type toType = d.takeType(), fromType = d.takeType();
-  if (isPacked(toType) || isPacked(fromType))
-    return selectPacked(d, toType, fromType);
+  if (isPackedFormat(toType) || isPackedFormat(fromType))
+    return selectPackedCvt(d, toType, fromType);
   for (Type type : {toType, fromType})
     if (isBits(type) || type == Type::Pred || type == Type::F32x2)
       d.failType(type);
@@ -484,18 +436,29 @@ void selectCvt(Decoder &d) {
   else
     rounds = d.take(".rn");
   s64 flags = (d.take(".sat") ? s64(Sat) : 0) | (d.take(".ftz") ? s64(Ftz) : 0) |
-              (d.take(".relu") ? s64(Relu) : 0);
+              (d.take(".relu") ? s64(Relu) : 0) | (d.take(".satfinite") ? s64(Satfinite) : 0);
   bool integers = isInteger(toType) && isInteger(fromType);
+  bool floats = isFloat(toType) && isFloat(fromType);
   if (isFloat(fromType) && isInteger(toType) && rint == Rint::None)
     d.fail("a conversion to an integer needs a rounding such as .rzi");
-  bool narrows = isFloat(toType) && (isInteger(fromType) || bitsOf(toType) < bitsOf(fromType));
-  if (narrows != rounds || (rounds && rint != Rint::None))
+  if (rint != Rint::None && (isInteger(fromType) || (floats && toType != fromType)))
+    d.fail("a rounding to an integer such as .rni is for floats, and not for two formats");
+  // f16 and bf16 hold numbers that the other one does not.
+  bool narrows = isFloat(toType) && (isInteger(fromType) || bitsOf(toType) < bitsOf(fromType) ||
+                                     (toType != fromType && bitsOf(toType) == bitsOf(fromType)));
+  if (narrows != rounds)
     d.fail(narrows ? "the conversion needs a rounding such as .rn"
                    : "this conversion takes no rounding");
-  if (integers && (rint != Rint::None || (flags & ~s64(Sat))))
-    d.fail("modifier is not supported between integers");
-  if (rint != Rint::None && isInteger(fromType))
-    d.fail("modifier is not supported on integers");
+  if ((flags & Ftz) && toType != Type::F32 && fromType != Type::F32)
+    d.fail("'.ftz' is for f32");
+  if ((flags & Sat) && (toType == Type::BF16 || (floats && fromType == Type::BF16)))
+    d.fail("'.sat' is not supported on bf16");
+  if (flags & (Relu | Satfinite)) {
+    if (fromType != Type::F32 || !isFloat(toType) || bitsOf(toType) != 16)
+      d.fail("'.relu' and '.satfinite' are for f32 to f16 or bf16");
+    if ((flags & (Sat | Ftz)) || (round != Round::Nearest && round != Round::Zero))
+      d.fail("'.relu' and '.satfinite' go with .rn and .rz only");
+  }
 
   unsigned toBits = d.defWide(d.operand(0), toType);
   unsigned fromBits = d.useWide(d.operand(1), fromType);

@@ -1,8 +1,9 @@
-//===- Formats.h - bf16, f16, e4m3 and e5m2 to and from f32 ---------------===//
+//===- Formats.h - 16-bit and smaller floats to and from f32 --------------===//
 //
 // Narrowing rounds to nearest even. The NaN conventions are those of the CUDA headers
-// (cuda_fp16.hpp, cuda_bf16.hpp, cuda_fp8.hpp), which state what the cvt instructions do: a
-// narrowed NaN is 0x7fff (bf16, f16) or 0x7f (fp8), a widened f16 or fp8 one 0x7fffffff.
+// (cuda_fp16.hpp, cuda_bf16.hpp, cuda_fp8.hpp, cuda_fp6.hpp, cuda_fp4.hpp), which state what the
+// cvt instructions do: a narrowed NaN is 0x7fff (bf16, f16), 0x7f (fp8) or, where there is none, the
+// largest number; a widened f16 or fp8 one is 0x7fffffff.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_OPS_FORMATS_H
@@ -11,6 +12,11 @@
 #include "runtime/emulator/ops/Float.h"
 
 namespace planemu::PLANEMU_ISA {
+
+/// ConvertPacked.cpp: cvt between packed formats, and those that only it knows.
+bool isPackedFormat(Type type);
+void selectPackedCvt(Decoder &d, Type toType, Type fromType);
+void selectPack(Decoder &d);
 
 inline Vf32 fromBf16(Vu16 value) { return bits<Vf32>(to<u32>(value) << 16); }
 
@@ -78,28 +84,43 @@ inline Vu16 e5m2ToF16(Vu16 code) {
   return choose(((raw & 0x7fff) > 0x7c00), splat<u16>(0x7fff), raw);
 }
 
-/// satfinite: what overflows, infinities included, becomes the largest value.
-inline Vu16 toE4m3(Vf32 value) {
-  Vu32 raw = bits<Vu32>(value);
-  Vu32 sign = raw >> 24 & 0x80, magnitude = raw & 0x7fffffff;
-  Vu32 normal = (magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23)) >> 20;
-  // Subnormals are multiples of 2^-9: an addition of 2^14 leaves just that ulp.
-  Vu32 subnormal = bits<Vu32>(bits<Vf32>(magnitude) + 0x1p14f) - 0x46800000;
-  Vu32 result = choose(magnitude < 0x3c800000, subnormal, normal);
-  result = choose(magnitude >= 0x43e00000, splat<u32>(0x7e), result); // 448
-  result = choose(value == value, result | sign, splat<u32>(0x7f));
-  return to<u16>(result);
-}
-inline Vu16 toE5m2(Vf32 value) {
-  Vu32 raw = bits<Vu32>(value);
-  Vu32 sign = raw >> 24 & 0x80, magnitude = raw & 0x7fffffff;
-  Vu32 normal = (magnitude + 0xfffff + (magnitude >> 21 & 1) - (112u << 23)) >> 21;
-  Vu32 subnormal = bits<Vu32>(bits<Vf32>(magnitude) + 0x1p7f) - 0x43000000; // multiples of 2^-16
-  Vu32 result = choose(magnitude < 0x38800000, subnormal, normal);
-  result = choose(magnitude >= 0x47600000, splat<u32>(0x7b), result); // 57344
-  result = choose(value == value, result | sign, splat<u32>(0x7f));
-  return to<u16>(result);
-}
+/// A float format of eight bits or fewer, as PTX's packed conversions have them.
+template <int Exponent, int Fraction, u32 Largest, u32 Nan> struct SmallFormat {
+  static constexpr int Bias = (1 << (Exponent - 1)) - 1;
+  static constexpr u32 Sign = 1u << (Exponent + Fraction);
+
+  /// satfinite: what overflows, infinities included, becomes the largest value; NaN has no sign.
+  static Vu32 narrow(Vf32 value) {
+    constexpr int Cut = 23 - Fraction;
+    constexpr u32 Rebias = static_cast<u32>(127 - Bias) << 23;
+    // Subnormals are multiples of 2^(1 - Bias - Fraction): adding a float with that ulp rounds to
+    // them.
+    constexpr u32 Magic = static_cast<u32>(127 + 23 + 1 - Bias - Fraction) << 23;
+    constexpr u32 LeastNormal = static_cast<u32>(127 + 1 - Bias) << 23;
+    constexpr u32 LargestAsF32 = (Largest << Cut) + Rebias;
+    Vu32 raw = bits<Vu32>(value);
+    Vu32 sign = raw >> (31 - Exponent - Fraction) & Sign, magnitude = raw & 0x7fffffff;
+    Vu32 normal = (magnitude + ((1u << (Cut - 1)) - 1) + (magnitude >> Cut & 1) - Rebias) >> Cut;
+    Vu32 subnormal = bits<Vu32>(bits<Vf32>(magnitude) + bits<f32>(Magic)) - Magic;
+    // Magnitudes are positive as signed integers, which hosts compare faster.
+    Vs32 ordered = bits<Vs32>(magnitude);
+    Vu32 result = choose(ordered < static_cast<s32>(LeastNormal), subnormal, normal);
+    result = choose(ordered >= static_cast<s32>(LargestAsF32), splat<u32>(Largest), result);
+    return choose(value == value, result | sign, splat<u32>(Nan));
+  }
+
+  /// Of formats that are numbers throughout.
+  static Vu16 widen(Vu16 code) {
+    Vf32 value = bits<Vf32>(to<u32>(code & u16(Sign - 1)) << (23 - Fraction));
+    Vu16 sign = (code & u16(Sign)) << (15 - Exponent - Fraction);
+    return toF16(value * bits<f32>(static_cast<u32>(127 + 127 - Bias) << 23)) | sign;
+  }
+};
+using E4m3 = SmallFormat<4, 3, 0x7e, 0x7f>;
+using E5m2 = SmallFormat<5, 2, 0x7b, 0x7f>;
+using E3m2 = SmallFormat<3, 2, 0x1f, 0x1f>;
+using E2m3 = SmallFormat<2, 3, 0x1f, 0x1f>;
+using E2m1 = SmallFormat<2, 1, 0x07, 0x07>;
 
 } // namespace planemu::PLANEMU_ISA
 
