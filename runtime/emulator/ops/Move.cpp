@@ -35,9 +35,11 @@ Exec copyOf(Decoder &d, unsigned bits) {
   }
 }
 
-/// mov.bW d, {parts}: parts of a lane lie one after the other, the first lowest.
-template <class Whole, class Part> static void pack(Warp &w, const Inst &i) {
-  constexpr int Count = sizeof(Whole) / sizeof(Part);
+/// mov.bW d, {parts}: parts of a lane lie one after the other, the first lowest. Parts of 8 bits
+/// have registers of 16, of which the upper half says nothing.
+template <class Whole, class Part, int Width = 8 * sizeof(Part)>
+static void pack(Warp &w, const Inst &i) {
+  constexpr int Count = 8 * sizeof(Whole) / Width;
   u32 mask = executing(w, i);
   char *const file = w.file;
   const u32 d = i.s[0];
@@ -46,14 +48,16 @@ template <class Whole, class Part> static void pack(Warp &w, const Inst &i) {
   for (int c = 0; c < Chunks; ++c) {
     V<Whole> value = {};
     for (int n = 0; n < Count; ++n)
-      value |= to<Whole>(load<Part>(file + parts[n], c)) << (8 * sizeof(Part) * n);
+      value |= to<Whole>(load<Part>(file + parts[n], c) & static_cast<Part>((1ull << Width) - 1))
+               << (Width * n);
     merge<Whole>(file + d, c, mask >> (c * Chunk), value);
   }
 }
 
 /// mov.bW {parts}, a.
-template <class Whole, class Part> static void unpack(Warp &w, const Inst &i) {
-  constexpr int Count = sizeof(Whole) / sizeof(Part);
+template <class Whole, class Part, int Width = 8 * sizeof(Part)>
+static void unpack(Warp &w, const Inst &i) {
+  constexpr int Count = 8 * sizeof(Whole) / Width;
   u32 mask = executing(w, i);
   char *const file = w.file;
   u32 parts[Count];
@@ -62,7 +66,7 @@ template <class Whole, class Part> static void unpack(Warp &w, const Inst &i) {
   for (int c = 0; c < Chunks; ++c) {
     V<Whole> value = load<Whole>(file + a, c);
     for (int n = 0; n < Count; ++n) {
-      V<Part> part = to<Part>(value >> (8 * sizeof(Part) * n));
+      V<Part> part = to<Part>(value >> (Width * n)) & static_cast<Part>((1ull << Width) - 1);
       if (mask == ~0u) [[likely]]
         store<Part>(file + parts[n], c, part);
       else
@@ -78,6 +82,10 @@ static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
     return packs ? pack<u64, u32> : unpack<u64, u32>;
   if (whole == 64 && parts == 4)
     return packs ? pack<u64, u16> : unpack<u64, u16>;
+  if (whole == 16 && parts == 2)
+    return packs ? pack<u16, u16, 8> : unpack<u16, u16, 8>;
+  if (whole == 32 && parts == 4)
+    return packs ? pack<u32, u16, 8> : unpack<u32, u16, 8>;
   d.fail("cannot split " + std::to_string(whole) + " bits into " + std::to_string(parts));
 }
 
@@ -104,7 +112,7 @@ void selectMov(Decoder &d) {
     unsigned parts = d.elements(0);
     Exec run = vectorMove(d, bits, parts, false);
     for (const Operand &part : to.parts)
-      d.def(part, bits / parts);
+      d.def(part, std::max(16u, bits / parts));
     d.use(1, type);
     d.emit(run);
   } else if (from.kind == Operand::Vector) {
@@ -112,7 +120,7 @@ void selectMov(Decoder &d) {
     Exec run = vectorMove(d, bits, parts, true);
     d.def(0, bits);
     for (const Operand &part : from.parts)
-      d.use(part, bits / parts == 16 ? Type::B16 : Type::B32);
+      d.use(part, bits / parts <= 16 ? Type::B16 : Type::B32);
     d.emit(run);
   } else {
     d.def(0, bits);

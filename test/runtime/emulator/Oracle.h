@@ -95,8 +95,8 @@ u64 encode(const Format &format, Mode mode, Real value, bool satfinite = false) 
   u64 code = kept + (static_cast<u64>(last - format.least()) << format.fraction);
   if (code <= format.largest)
     return sign | code;
-  bool reached = mode == Mode::Nearest || mode == Mode::Away ||
-                 mode == (negative ? Mode::Down : Mode::Up);
+  bool reached =
+      mode == Mode::Nearest || mode == Mode::Away || mode == (negative ? Mode::Down : Mode::Up);
   return sign | (reached ? overflow : format.largest);
 }
 
@@ -110,7 +110,8 @@ template <class Real> Real decode(const Format &format, u64 code) {
     value = magnitude == format.infinity ? std::numeric_limits<Real>::infinity()
                                          : std::numeric_limits<Real>::quiet_NaN();
   } else {
-    u64 fraction = magnitude & ((1ull << format.fraction) - 1), field = magnitude >> format.fraction;
+    u64 fraction = magnitude & ((1ull << format.fraction) - 1),
+        field = magnitude >> format.fraction;
     value = field ? scale(static_cast<Real>(fraction + (1ull << format.fraction)),
                           static_cast<int>(field) - 1 + format.least())
                   : scale(static_cast<Real>(fraction), format.least());
