@@ -8,6 +8,8 @@
  *   PLANEMU_TARGET     the reported device: gb10 (default), h200, or sm_NN
  *   PLANEMU_THREADS    worker threads; default one per core
  *   PLANEMU_MAX_STEPS  warp instructions one warp may execute in a launch
+ *   PLANEMU_CHECKS     checks to turn on, a list of mem, init, race, sync, or all; what they find is
+ *                      printed on stderr as it is found, so that any program can be checked
  *
  * Any thread may call any function at any time.
  *===----------------------------------------------------------------------===*/
@@ -69,15 +71,15 @@ enum planemu_check {
    * that a cp.async has not been waited for. */
   PLANEMU_CHECK_INIT = 2,
   /* Conflicting accesses of two threads are ordered by barriers, or by fences and atomics of
-   * sufficient scope; in shared memory, and in global memory within one launch. CTAs then run one
-   * after the other on the calling thread. */
+   * sufficient scope; in shared memory, and in global memory within one launch. */
   PLANEMU_CHECK_RACE = 4,
   /* Warp-wide instructions are executed by the lanes their member masks name. */
   PLANEMU_CHECK_SYNC = 8,
 };
 
 /* Turns on the checks of `checks`, a union of planemu_check, for memory that is allocated and
- * kernels that are launched from now on. Memory allocated before counts as initialised. Since 0.2. */
+ * kernels that are launched from now on. Memory allocated before counts as initialised. With a check
+ * on, the CTAs of a launch run on one thread. Since 0.2. */
 PLANEMU_API void planemu_set_checks(unsigned checks);
 
 /* Findings are collected until they are cleared; equal ones (same check, kernel, label and PTX

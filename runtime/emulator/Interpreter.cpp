@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"
+#include "runtime/emulator/observe/Observer.h"
 
 #include <algorithm>
 
@@ -54,6 +55,7 @@ private:
   bool wake();
   bool meet();
   bool execute(std::uint32_t block, std::uint32_t &inst);
+  bool executeObserved(std::uint32_t block, const Inst *inst, const Inst *end);
   void reportEndless(const Block &block);
   Stop arrive(std::uint32_t block);
 
@@ -220,6 +222,8 @@ bool WarpRun::meet() {
     else
       fragment = warp.waiting[--warp.waitingCount];
   }
+  if (passed && warp.observer)
+    warp.observer->syncLanes(warp, passed);
   return passed != 0;
 }
 
@@ -228,6 +232,8 @@ bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
   const Inst *inst = kernel.insts.data() + at;
   const Inst *end = kernel.insts.data() + kernel.blocks[block].last;
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
+  if (warp.observer)
+    return executeObserved(block, inst, end);
   if (warp.active == warp.live) {
     for (; inst != end; ++inst)
       inst->run(warp, *inst);
@@ -241,6 +247,20 @@ bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
         return false;
       }
     }
+    inst->run(warp, *inst);
+  }
+  return true;
+}
+
+/// The same, with an observer that is told of each instruction.
+bool WarpRun::executeObserved(std::uint32_t block, const Inst *inst, const Inst *end) {
+  for (; inst != end; ++inst) {
+    std::uint32_t index = static_cast<std::uint32_t>(inst - kernel.insts.data());
+    if ((inst->flags & Inst::Sync) && warp.active != warp.live && !mayRun(*inst, block, index)) {
+      warp.executed -= static_cast<std::uint64_t>(end - inst) + 1;
+      return false;
+    }
+    warp.observer->executed(warp, *inst);
     inst->run(warp, *inst);
   }
   return true;
@@ -296,6 +316,8 @@ Stop WarpRun::run() {
       }
       std::uint32_t taken = lanes(block.guard, block.guardXor);
       std::uint32_t rest = warp.active & ~taken;
+      if (warp.observer)
+        warp.observer->ended(block, warp.active, taken);
       switch (block.ending) {
       case Ending::Next:
         current = block.next;

@@ -48,7 +48,10 @@ struct Fault {
   const char *access;    // "ld.global" and the like
 };
 
+class Observer;
+class LaunchObserver;
 struct Launch;
+struct PtxModule;
 
 struct Cta {
   std::uint32_t id[3] = {0, 0, 0};
@@ -73,6 +76,7 @@ struct Warp {
   RegionRef *regions = nullptr; // one per Inst::cache
   Launch *launch = nullptr;
   Cta *cta = nullptr;
+  Observer *observer = nullptr; // if something is checked or counted
   std::uint32_t index = 0;    // in the CTA
   std::uint64_t executed = 0; // instructions since the CTA started
 
@@ -120,6 +124,10 @@ struct Launch {
   std::uint64_t ctas = 1;
   std::string label;
   const class Memory *memory = nullptr;
+  const PtxModule *ptx = nullptr;
+  LaunchObserver *observer = nullptr; // if something is checked or counted
+  bool serial = false;                // all CTAs run on the calling thread
+  bool namedRanges = false; // accesses are confined to named ranges, not only to allocations
 
   bool cooperative = false; // all CTAs are started before the first one goes on
   std::uint64_t maxSteps = DefaultMaxSteps;
@@ -150,7 +158,7 @@ void reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,
 bool findRegion(const Warp &warp, std::uint64_t address, RegionRef &region);
 
 /// Text of the launch's fault.
-std::string describeFault(const Launch &launch, const struct PtxModule &ptx);
+std::string describeFault(const Launch &launch);
 
 /// Warp instructions executed by all launches so far.
 extern std::atomic<std::uint64_t> executedInstructions;

@@ -27,6 +27,8 @@ Memory::~Memory() {
   for (auto &[address, region] : regions)
     if (region.kind == Kind::Allocation)
       munmap(pointer(address - RedZone), roundUp(region.bytes, Page) + 2 * RedZone);
+  for (auto &[address, range] : freed)
+    munmap(pointer(address - RedZone), roundUp(range.bytes, Page) + 2 * RedZone);
   for (auto &[address, bytes] : reserved)
     munmap(pointer(address), bytes);
   for (auto &[handle, block] : blocks)
@@ -47,7 +49,8 @@ Memory::Result Memory::allocate(std::uint64_t bytes, std::uint64_t &address) {
     munmap(at, whole);
     return Result::OutOfMemory;
   }
-  regions[address] = {bytes, Kind::Allocation, true, 0};
+  regions[address] = {bytes, Kind::Allocation, true, 0,
+                      std::make_shared<Shadow>(bytes, newTracksWrites)};
   usedBytes += bytes;
   return Result::Ok;
 }
@@ -57,7 +60,15 @@ Memory::Result Memory::free(std::uint64_t address) {
   if (region == regions.end() || region->second.kind != Kind::Allocation)
     return Result::Invalid;
   std::uint64_t bytes = region->second.bytes;
-  munmap(pointer(address - RedZone), roundUp(bytes, Page) + 2 * RedZone);
+  if (newKeepsFreed) {
+    std::uint64_t begin;
+    const Named *named = namedAt(address, begin);
+    freed[address] = {bytes, named ? named->text : ""};
+    madvise(pointer(address), roundUp(bytes, Page), MADV_DONTNEED);
+    mprotect(pointer(address), roundUp(bytes, Page), PROT_NONE);
+  } else {
+    munmap(pointer(address - RedZone), roundUp(bytes, Page) + 2 * RedZone);
+  }
   usedBytes -= bytes;
   regions.erase(region);
   names.erase(names.lower_bound(address), names.lower_bound(address + bytes));
@@ -112,7 +123,7 @@ Memory::Result Memory::createBlock(std::uint64_t bytes, std::uint64_t &handle) {
     return Result::OutOfMemory;
   }
   handle = nextHandle++;
-  blocks[handle] = {file, bytes, 0, false};
+  blocks[handle] = {file, bytes, 0, false, std::make_shared<Shadow>(bytes, newTracksWrites)};
   usedBytes += bytes;
   return Result::Ok;
 }
@@ -161,7 +172,7 @@ Memory::Result Memory::map(std::uint64_t address, std::uint64_t bytes, std::uint
            block->second.file, static_cast<off_t>(offset)) == MAP_FAILED)
     return Result::System;
   ++block->second.mappings;
-  regions[address] = {bytes, Kind::Mapping, false, handle};
+  regions[address] = {bytes, Kind::Mapping, false, handle, block->second.shadow, offset};
   return Result::Ok;
 }
 
@@ -223,6 +234,69 @@ bool Memory::find(std::uint64_t address, RegionRef &found) const {
   return true;
 }
 
+/// The named range that holds `address`, or null.
+const Memory::Named *Memory::namedAt(std::uint64_t address, std::uint64_t &begin) const {
+  auto named = names.upper_bound(address);
+  if (named == names.begin())
+    return nullptr;
+  --named;
+  begin = named->first;
+  return address - begin < named->second.bytes ? &named->second : nullptr;
+}
+
+bool Memory::findNamed(std::uint64_t address, RegionRef &found) const {
+  if (!find(address, found))
+    return false;
+  std::uint64_t begin;
+  if (const Named *named = namedAt(address, begin)) {
+    std::uint64_t end = std::min(found.low + found.size, begin + named->bytes);
+    found.low = std::max(found.low, begin);
+    found.size = end - found.low;
+    return true;
+  }
+  // Between names; memory without any is one range.
+  auto named = names.lower_bound(found.low);
+  return named == names.end() || named->first >= found.low + found.size;
+}
+
+ShadowRef Memory::shadowOf(std::uint64_t address) const {
+  auto region = regions.upper_bound(address);
+  if (region == regions.begin())
+    return {};
+  --region;
+  if (address - region->first >= region->second.bytes)
+    return {};
+  return {region->first, region->second.bytes, region->second.shadowOffset,
+          region->second.shadow.get()};
+}
+
+void Memory::wrote(std::uint64_t address, std::uint64_t bytes) { copied(address, 0, bytes); }
+
+void Memory::copied(std::uint64_t address, std::uint64_t from, std::uint64_t bytes) {
+  while (bytes) {
+    ShadowRef to = shadowOf(address), source = shadowOf(from);
+    std::uint64_t here = bytes;
+    if (to.bytes)
+      here = std::min(here, to.low + to.bytes - address);
+    if (source.bytes)
+      here = std::min(here, source.low + source.bytes - from);
+    if (to.shadow && to.shadow->written()) {
+      WrittenBits known = source.shadow ? source.shadow->written() : WrittenBits();
+      to.shadow->written().copy(address - to.low + to.offset, here, known,
+                                from - source.low + source.offset);
+    }
+    address += here;
+    from += from ? here : 0;
+    bytes -= here;
+  }
+}
+
+void Memory::clearRaceCells() {
+  for (auto &[address, region] : regions)
+    if (region.shadow)
+      region.shadow->clearCells();
+}
+
 bool Memory::covers(std::uint64_t address, std::uint64_t bytes) const {
   while (bytes) {
     RegionRef region;
@@ -260,7 +334,7 @@ void Memory::zero(std::uint64_t address, std::uint64_t bytes) {
 
 void Memory::lend(std::uint64_t address, std::uint64_t bytes) {
   if (bytes)
-    regions[address] = {bytes, Kind::Lent, true, 0};
+    regions[address] = {bytes, Kind::Lent, true, 0, nullptr};
 }
 
 void Memory::takeBack(std::uint64_t address) { regions.erase(address); }
@@ -269,17 +343,43 @@ void Memory::name(std::uint64_t address, std::uint64_t bytes, std::string text) 
   names[address] = {bytes, std::move(text)};
 }
 
+static std::string hexRange(std::uint64_t begin, std::uint64_t bytes) {
+  char range[64];
+  std::snprintf(range, sizeof(range), "(0x%llx, %llu bytes)",
+                static_cast<unsigned long long>(begin), static_cast<unsigned long long>(bytes));
+  return range;
+}
+
+std::string Memory::rangeName(std::uint64_t address) const {
+  std::uint64_t begin;
+  if (const Named *named = namedAt(address, begin))
+    return named->text;
+  RegionRef region;
+  return find(address, region) ? "memory without a name (" + std::to_string(region.size) + " bytes)"
+                               : "no memory of the device";
+}
+
+std::string Memory::nameOf(std::uint64_t address) const {
+  std::uint64_t begin = address;
+  RegionRef region;
+  if (!namedAt(address, begin) && find(address, region))
+    begin = region.low;
+  return rangeName(address) + " + " + std::to_string(address - begin);
+}
+
 std::string Memory::describe(std::uint64_t address) const {
   auto quote = [&](std::uint64_t begin, std::uint64_t bytes) {
-    char range[64];
-    std::snprintf(range, sizeof(range), "0x%llx, %llu bytes",
-                  static_cast<unsigned long long>(begin), static_cast<unsigned long long>(bytes));
-    auto named = names.upper_bound(begin);
-    std::string text;
-    if (named != names.begin() && (--named)->first + named->second.bytes > begin)
-      text = "'" + named->second.text + "' ";
-    return text + "(" + range + ")";
+    std::uint64_t first;
+    const Named *named = namedAt(begin, first);
+    return (named ? "'" + named->text + "' " : "") + hexRange(begin, bytes);
   };
+  if (auto gone = freed.upper_bound(address); gone != freed.begin()) {
+    --gone;
+    if (address - gone->first < gone->second.bytes)
+      return "inside memory that was freed, " +
+             (gone->second.name.empty() ? "" : "'" + gone->second.name + "' ") +
+             hexRange(gone->first, gone->second.bytes);
+  }
   auto region = regions.upper_bound(address);
   if (region != regions.end() && region->first - address < (1u << 20) &&
       (region == regions.begin() || region->first - address < address - std::prev(region)->first -
@@ -290,8 +390,16 @@ std::string Memory::describe(std::uint64_t address) const {
     return "no allocation lies below";
   --region;
   std::uint64_t end = region->first + region->second.bytes;
-  if (address < end)
-    return "inside the allocation " + quote(region->first, region->second.bytes);
-  return std::to_string(address - end) + " bytes after the end of the allocation " +
-         quote(region->first, region->second.bytes);
+  if (address >= end)
+    return std::to_string(address - end) + " bytes after the end of the allocation " +
+           quote(region->first, region->second.bytes);
+  std::uint64_t begin;
+  if (const Named *named = namedAt(address, begin))
+    return "inside '" + named->text + "' " + hexRange(begin, named->bytes);
+  auto before = names.upper_bound(address);
+  if (before != names.begin() && (--before)->first >= region->first)
+    return std::to_string(address - before->first - before->second.bytes) +
+           " bytes after the end of '" + before->second.text + "' " +
+           hexRange(before->first, before->second.bytes) + " in the same allocation";
+  return "inside the allocation " + quote(region->first, region->second.bytes);
 }

@@ -12,8 +12,10 @@
 #define PLANEMU_MEMORY_H
 
 #include "runtime/emulator/Machine.h"
+#include "runtime/emulator/observe/Shadow.h"
 
 #include <map>
+#include <memory>
 #include <string>
 
 namespace planemu {
@@ -23,6 +25,13 @@ public:
   explicit Memory(std::uint64_t capacity) : capacity(capacity) {}
   ~Memory();
   Memory(const Memory &) = delete;
+
+  /// From now on: `tracksWrites` gives new memory a record of which bytes are written; `keepsFreed`
+  /// keeps what is freed out of use, so that accesses to it are known for what they are.
+  void observe(bool tracksWrites, bool keepsFreed) {
+    newTracksWrites = tracksWrites;
+    newKeepsFreed = keepsFreed;
+  }
 
   enum class Result { Ok, Invalid, OutOfMemory, System };
 
@@ -42,6 +51,15 @@ public:
 
   /// The region that holds `address`.
   bool find(std::uint64_t address, RegionRef &region) const;
+  /// As find, but where a region has names only the named range that holds `address` is valid.
+  bool findNamed(std::uint64_t address, RegionRef &region) const;
+  /// The shadow of the region that holds `address`; null if there is none (memory that is lent).
+  ShadowRef shadowOf(std::uint64_t address) const;
+  /// The host has written the range, or copied it from `from` (of this memory, or of the host's).
+  void wrote(std::uint64_t address, std::uint64_t bytes);
+  void copied(std::uint64_t address, std::uint64_t from, std::uint64_t bytes);
+  /// Forgets the accesses that race checks keep.
+  void clearRaceCells();
   /// True if all bytes of the range are valid, in one region or in adjacent ones.
   bool covers(std::uint64_t address, std::uint64_t bytes) const;
   /// Zeros a covered range. Whole pages are given back to the host instead of being written, so
@@ -55,6 +73,10 @@ public:
   void name(std::uint64_t address, std::uint64_t bytes, std::string text);
   /// "8 bytes after the end of region 'x' (...)".
   std::string describe(std::uint64_t address) const;
+  /// "x + 16": the named range that holds `address`, or else the region.
+  std::string nameOf(std::uint64_t address) const;
+  /// That without the offset.
+  std::string rangeName(std::uint64_t address) const;
 
   std::uint64_t total() const { return capacity; }
   std::uint64_t used() const { return usedBytes; }
@@ -68,26 +90,37 @@ private:
     std::uint64_t bytes;
     Kind kind;
     bool accessible;
-    std::uint64_t handle; // of a Mapping
+    std::uint64_t handle;           // of a Mapping
+    std::shared_ptr<Shadow> shadow; // of the memory; null if it is lent
+    std::uint64_t shadowOffset = 0; // of the region in it
   };
   struct Block {
     int file;
     std::uint64_t bytes;
     unsigned mappings;
     bool released;
+    std::shared_ptr<Shadow> shadow;
   };
   struct Named {
     std::uint64_t bytes;
     std::string text;
   };
 
+  struct Freed {
+    std::uint64_t bytes;
+    std::string name;
+  };
+
   void dropBlock(std::uint64_t handle);
+  const Named *namedAt(std::uint64_t address, std::uint64_t &begin) const;
 
   std::uint64_t capacity, usedBytes = 0, nextHandle = 1;
   std::map<std::uint64_t, Region> regions;
   std::map<std::uint64_t, std::uint64_t> reserved; // address -> bytes
   std::map<std::uint64_t, Block> blocks;
   std::map<std::uint64_t, Named> names;
+  std::map<std::uint64_t, Freed> freed; // kept out of use
+  bool newTracksWrites = false, newKeepsFreed = false;
 };
 
 } // namespace planemu

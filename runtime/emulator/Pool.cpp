@@ -80,7 +80,7 @@ void Pool::run(Launch &launch) {
     resize(count);
   outOfMemory = false;
   std::uint64_t helpers =
-      launch.cooperative ? 0 : std::min<std::uint64_t>(threads.size(), launch.ctas - 1);
+      launch.cooperative || launch.serial ? 0 : std::min<std::uint64_t>(threads.size(), launch.ctas - 1);
   if (helpers) {
     std::lock_guard lock(mutex);
     current = &launch;

@@ -11,6 +11,7 @@
 
 #include "runtime/emulator/Resident.h"
 #include "runtime/emulator/Memory.h"
+#include "runtime/emulator/observe/Observer.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,6 +19,9 @@
 #include <new>
 
 using namespace planemu;
+
+Resident::Resident() = default;
+Resident::~Resident() = default;
 
 void Resident::fillConstant(const Constant &constant, Warp &warp) {
   const Launch &l = *launch;
@@ -89,6 +93,7 @@ void Resident::fillConstant(const Constant &constant, Warp &warp) {
 
 void Resident::prepare(Launch &toRun) {
   launch = &toRun;
+  observer = launch->observer ? std::make_unique<Observer>(*launch->observer) : nullptr;
   const Kernel &kernel = *launch->kernel;
   std::uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
   std::uint32_t count = (threads + 31) / 32;
@@ -119,6 +124,7 @@ void Resident::prepare(Launch &toRun) {
     warp.regions = regions.data();
     warp.launch = launch;
     warp.cta = &cta;
+    warp.observer = observer.get();
     std::uint32_t always = ~0u;
     std::memcpy(warp.file, &always, 4);
     for (const Constant &constant : kernel.constants)
@@ -160,6 +166,8 @@ void Resident::start(std::uint64_t linear) {
     for (const Slot &slot : kernel.readFirst)
       std::memset(warp.file + slot.offset, 0, slot.bytes);
   }
+  if (observer)
+    observer->start(warps.data(), static_cast<unsigned>(warps.size()));
   liveWarps = static_cast<std::uint32_t>(warps.size());
   std::fill(std::begin(barriers), std::end(barriers), BarrierState());
   for (std::uint32_t n = 0; n < order.size(); ++n)
@@ -192,6 +200,8 @@ void Resident::arrive(Warp &warp) {
   state.all &= (predicate & warp.live) == warp.live;
   state.any |= (predicate & warp.live) != 0;
   warp.barrierId = id;
+  if (observer)
+    observer->arrive(warp, id);
   if (spec.kind == BarrierSpec::Arrive)
     warp.atBarrier = false;
   completeBarrier(id);
@@ -208,6 +218,8 @@ void Resident::completeBarrier(std::uint32_t id) {
     if (!warp.atBarrier || warp.barrierId != id)
       continue;
     warp.atBarrier = false;
+    if (observer)
+      observer->pass(warp, id);
     const BarrierSpec &spec =
         launch->kernel->barriers[launch->kernel->blocks[warp.barrierBlock].index];
     if (spec.kind == BarrierSpec::RedPopc) {
@@ -223,6 +235,8 @@ void Resident::completeBarrier(std::uint32_t id) {
     }
   }
   state = {};
+  if (observer)
+    observer->complete(id);
 }
 
 // Backward jumps of a turn. Numbers with many divisors, so that a loop of a few blocks is met at the
@@ -326,6 +340,8 @@ Resident::Outcome Resident::run(unsigned patience) {
   return Outcome::Ended;
 }
 
+void Resident::finish() { observer.reset(); }
+
 std::uint64_t Resident::executed() const {
   std::uint64_t sum = 0;
   for (const Warp &warp : warps)
@@ -364,5 +380,7 @@ bool planemu::findRegion(const Warp &warp, std::uint64_t address, RegionRef &reg
               reinterpret_cast<std::uintptr_t>(warp.shared) - SharedWindow};
     return true;
   }
-  return warp.launch->memory->find(address, region);
+  const Memory &memory = *warp.launch->memory;
+  return warp.launch->namedRanges ? memory.findNamed(address, region)
+                                  : memory.find(address, region);
 }

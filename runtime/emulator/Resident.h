@@ -14,7 +14,8 @@ namespace planemu {
 
 class Resident {
 public:
-  Resident() = default;
+  Resident();
+  ~Resident();
   Resident(const Resident &) = delete;
 
   /// Makes room for CTAs of `launch`. Throws std::bad_alloc.
@@ -32,6 +33,8 @@ public:
   /// True if the last run did more than find out that the CTA still waits.
   bool progressed() const { return progress; }
   std::uint64_t linear() const { return cta.linear; }
+  /// The launch is over: what was observed is handed over.
+  void finish();
   /// Warp instructions executed since start.
   std::uint64_t executed() const;
 
@@ -52,6 +55,7 @@ private:
   Launch *launch = nullptr;
   Cta cta;
   std::vector<Warp> warps;
+  std::unique_ptr<Observer> observer;
   std::vector<std::uint32_t> order; // in which warps run
   std::vector<RegionRef> regions;
   std::unique_ptr<char[], void (*)(void *)> files{nullptr, nullptr};

@@ -160,6 +160,8 @@ void Worker::run(Launch &toRun) {
     count(launch->left);
     throw;
   }
+  for (std::size_t n = 0; n < prepared; ++n)
+    residents[n]->finish();
   count(launch->left);
   executedInstructions.fetch_add(executed, std::memory_order_relaxed);
   if (residents.size() > Kept)

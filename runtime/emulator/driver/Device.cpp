@@ -3,7 +3,6 @@
 // Also chooses the host's instruction set, and keeps the messages of planemu_last_error.
 //===----------------------------------------------------------------------===//
 
-#include "planemu/planemu.h"
 #include "runtime/emulator/driver/Driver.h"
 
 #include <cctype>
@@ -73,6 +72,13 @@ CUresult planemu::failWith(CUresult result, std::string text) {
   message = std::move(text);
   return result;
 }
+
+std::string planemu::lastMessage() {
+  std::lock_guard lock(messageMutex);
+  return message;
+}
+
+void planemu::setLaunchLabel(std::string label) { launchLabel = std::move(label); }
 
 std::string planemu::takeLaunchLabel() { return std::exchange(launchLabel, {}); }
 
@@ -158,6 +164,9 @@ CUresult Driver::initialize() {
   const InstructionSet *set = chooseInstructions();
   if (!set)
     return CUDA_ERROR_NOT_INITIALIZED;
+  if (const char *list = std::getenv("PLANEMU_CHECKS"))
+    if (CUresult result = setChecks(list); result != CUDA_SUCCESS)
+      return result;
   instructions = set;
   model = found;
   return CUDA_SUCCESS;
@@ -352,8 +361,10 @@ PLANEMU_EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     return CUDA_ERROR_INVALID_VALUE;
   if (device != 0)
     return CUDA_ERROR_INVALID_DEVICE;
-  if (driver.retained++ == 0)
+  if (driver.retained++ == 0) {
     driver.memory = std::make_unique<Memory>(driver.model->memory);
+    driver.observeMemory();
+  }
   *context = primaryContext();
   return CUDA_SUCCESS;
 }
@@ -388,41 +399,4 @@ PLANEMU_EXPORT cuCtxGetCurrent(CUcontext *context) {
 PLANEMU_EXPORT cuCtxSynchronize() {
   PLANEMU_ENTER(true);
   return CUDA_SUCCESS;
-}
-
-// --- Extensions -------------------------------------------------------------
-
-const char *planemu_last_error(void) {
-  static thread_local std::string copy;
-  std::lock_guard lock(messageMutex);
-  copy = message;
-  return copy.c_str();
-}
-
-void planemu_set_threads(unsigned threads) { Driver::get().pool.setThreads(threads); }
-
-void planemu_set_max_steps(uint64_t steps) {
-  Driver &driver = Driver::get();
-  std::lock_guard lock(driver.mutex);
-  if (!driver.maxStepsFromEnvironment)
-    driver.maxSteps = steps;
-}
-
-void planemu_set_schedule_seed(uint64_t seed) {
-  Driver &driver = Driver::get();
-  std::lock_guard lock(driver.mutex);
-  driver.scheduleSeed = seed;
-}
-
-void planemu_label_launch(const char *label) { launchLabel = label ? label : ""; }
-
-void planemu_name_range(uint64_t address, size_t bytes, const char *name) {
-  Driver &driver = Driver::get();
-  std::lock_guard lock(driver.mutex);
-  if (driver.memory && name && bytes)
-    driver.memory->name(address, bytes, name);
-}
-
-uint64_t planemu_warp_instructions(void) {
-  return executedInstructions.load(std::memory_order_relaxed);
 }

@@ -16,6 +16,8 @@
 #include "runtime/emulator/Decoder.h"
 #include "runtime/emulator/Memory.h"
 #include "runtime/emulator/Pool.h"
+#include "runtime/emulator/observe/Findings.h"
+#include "runtime/emulator/observe/RaceHistory.h"
 
 #include <chrono>
 #include <set>
@@ -118,6 +120,16 @@ public:
   bool maxStepsFromEnvironment = false;
   std::uint64_t scheduleSeed = 0;
 
+  unsigned checks = 0; // of planemu_check
+  Findings findings;
+  RaceHistory races;
+  bool counts = false;
+  std::vector<std::string> launchCounters; // a JSON object a launch
+
+  /// Turns on the checks of PLANEMU_CHECKS, and prints what they find.
+  CUresult setChecks(const std::string &list);
+  /// Tells `memory` what to keep for the checks.
+  void observeMemory();
   /// Runs one node now. A kernel's fault goes to `sticky`.
   CUresult execute(const Node &node);
   /// Runs the node, or records it if the stream is being captured.
@@ -134,7 +146,10 @@ private:
 
 /// Remembers a message for planemu_last_error; returns `result`.
 CUresult failWith(CUresult result, std::string message);
-/// The label set by planemu_label_launch, cleared.
+std::string lastMessage();
+/// The label of the calling thread's next launch.
+void setLaunchLabel(std::string label);
+/// That label, cleared.
 std::string takeLaunchLabel();
 /// A function's start: lock and checks. `context` also asks for a current context without a sticky
 /// error.

@@ -3,10 +3,13 @@
 // Checks that a launch is one the device would take, then runs it or records it.
 //===----------------------------------------------------------------------===//
 
+#include "planemu/planemu.h"
 #include "runtime/emulator/driver/Driver.h"
+#include "runtime/emulator/observe/LaunchObserver.h"
 
 #include <cstring>
 #include <new>
+#include <optional>
 
 using namespace planemu;
 
@@ -23,6 +26,8 @@ CUresult Driver::execute(const Node &node) {
                             memory->describe(address));
     std::memmove(reinterpret_cast<void *>(copy->to), reinterpret_cast<const void *>(copy->from),
                  copy->bytes);
+    if (copy->toDevice)
+      memory->copied(copy->to, copy->fromDevice ? copy->from : 0, copy->bytes);
     return CUDA_SUCCESS;
   }
   const FillNode &fill = std::get<FillNode>(node);
@@ -31,6 +36,7 @@ CUresult Driver::execute(const Node &node) {
                                                   " elements leaves its "
                                                   "allocation; the address is " +
                                                   memory->describe(fill.to));
+  memory->wrote(fill.to, fill.count * fill.width);
   if (fill.value == 0)
     memory->zero(fill.to, fill.count * fill.width);
   else if (fill.width == 1)
@@ -79,17 +85,10 @@ static std::string linesText(const PtxModule &ptx, std::uint32_t first, std::uin
   return quoted(text);
 }
 
-std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
+/// What went wrong, without where.
+static std::string whatFailed(const Launch &launch) {
   const Fault &f = launch.fault;
-  auto triple = [](const std::uint32_t *v) {
-    return "(" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) +
-           ")";
-  };
-  std::string text = "kernel '" + launch.kernel->name + "'";
-  if (!launch.label.empty())
-    text += " (" + launch.label + ")";
-  text += ", PTX line " + std::to_string(f.line) + ", CTA " + triple(f.cta) + ", thread " +
-          triple(f.thread) + ": ";
+  std::string text;
   switch (f.kind) {
   case FaultKind::OutOfBounds: {
     text += std::string(f.access) + " of " + std::to_string(f.bytes) + " bytes at " +
@@ -130,11 +129,47 @@ std::string planemu::describeFault(const Launch &launch, const PtxModule &ptx) {
             "the loop of line" +
             (f.bytes == f.line ? " " : "s " + std::to_string(f.bytes) + " to ") +
             std::to_string(f.line);
-    return text + ", " + linesText(ptx, f.bytes, f.line);
+    return text + ", " + linesText(*launch.ptx, f.bytes, f.line);
   }
-  if (std::string_view written = lineText(ptx, f.line); !written.empty())
+  return text;
+}
+
+std::string planemu::describeFault(const Launch &launch) {
+  const Fault &f = launch.fault;
+  auto triple = [](const std::uint32_t *v) {
+    return "(" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) +
+           ")";
+  };
+  std::string text = "kernel '" + launch.kernel->name + "'";
+  if (!launch.label.empty())
+    text += " (" + launch.label + ")";
+  text += ", PTX line " + std::to_string(f.line) + ", CTA " + triple(f.cta) + ", thread " +
+          triple(f.thread) + ": " + whatFailed(launch);
+  std::string_view written = lineText(*launch.ptx, f.line);
+  if (f.kind != FaultKind::Endless && !written.empty())
     text += ", in " + quoted(written);
   return text;
+}
+
+/// A fault is also a finding of the check that looks for its like.
+static void addFault(Findings &findings, const Launch &launch) {
+  const Fault &f = launch.fault;
+  bool ofMemory = f.kind == FaultKind::OutOfBounds || f.kind == FaultKind::Misaligned;
+  std::uint32_t thread =
+      f.thread[0] + launch.block[0] * (f.thread[1] + launch.block[1] * f.thread[2]);
+  findings.add(launch, ofMemory ? "mem" : "sync", whatFailed(launch),
+               {f.line, f.linearCta, thread / 32, thread % 32});
+}
+
+/// What planemu_counters says of one launch.
+static std::string countersOf(const Launch &launch, std::size_t index, const Counters &counters) {
+  auto triple = [](const std::uint32_t *v) {
+    return "[" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) +
+           "]";
+  };
+  return "{\"index\":" + std::to_string(index) + ",\"kernel\":" + jsonString(launch.kernel->name) +
+         ",\"label\":" + jsonString(launch.label) + ",\"grid\":" + triple(launch.grid) +
+         ",\"block\":" + triple(launch.block) + ",\"counters\":" + counters.json() + "}";
 }
 
 CUresult Driver::runKernel(const KernelNode &node) {
@@ -149,6 +184,18 @@ CUresult Driver::runKernel(const KernelNode &node) {
   launch.maxSteps = maxSteps ? maxSteps : DefaultMaxSteps;
   launch.seed = scheduleSeed;
   launch.memory = memory.get();
+  launch.ptx = node.module->ptx.get();
+  launch.namedRanges = checks & PLANEMU_CHECK_MEM;
+  launch.serial = checks != 0;
+  std::optional<LaunchObserver> observer;
+  if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
+    if (races.nearlyFull()) {
+      memory->clearRaceCells();
+      races.restart();
+    }
+    races.startLaunch();
+    launch.observer = &observer.emplace(launch, checks, counts, findings, races);
+  }
   std::uint64_t lent = reinterpret_cast<std::uint64_t>(node.parameters.data());
   memory->lend(lent, node.parameters.size());
   try {
@@ -159,8 +206,13 @@ CUresult Driver::runKernel(const KernelNode &node) {
   }
   if (!node.parameters.empty())
     memory->takeBack(lent);
-  if (launch.faulted)
-    sticky = failWith(resultOf(launch.fault.kind), describeFault(launch, *node.module->ptx));
+  if (counts)
+    launchCounters.push_back(countersOf(launch, launchCounters.size(), observer->counters()));
+  if (launch.faulted) {
+    if (checks)
+      addFault(findings, launch);
+    sticky = failWith(resultOf(launch.fault.kind), describeFault(launch));
+  }
   return CUDA_SUCCESS;
 }
 

@@ -10,6 +10,7 @@
 #ifndef PLANEMU_OPS_ACCESS_H
 #define PLANEMU_OPS_ACCESS_H
 
+#include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/ops/Lanes.h"
 
 namespace planemu::PLANEMU_ISA {
@@ -150,6 +151,15 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, const char *access, Rows &
     rows.host.of[lane] = mask >> lane & 1 ? resolveLane<Space>(w, i, lane, rows.host.of[lane],
                                                                RowBytes, RowBytes, access)
                                           : 0;
+}
+
+/// Tells the observer, if there is one, before memory changes. `data`: the rows that are stored.
+inline void observe(Warp &w, const Inst &i, AccessKind kind, u32 mask, u32 rowBytes,
+                    const Rows &rows, const char *data = nullptr, const u32 *sizes = nullptr) {
+  if (w.observer) [[unlikely]]
+    w.observer->access(w, i,
+                       {kind, mask, rowBytes, reinterpret_cast<u64>(rows.whole), rows.host.of, data,
+                        sizes});
 }
 
 } // namespace planemu::PLANEMU_ISA

@@ -1,6 +1,6 @@
 //===- Async.cpp - cp.async -----------------------------------------------===//
 //
-// Copies happen at issue, so commit and wait have nothing to do. Lanes copy one after the other; a
+// Copies happen at issue, so commit and wait only tell the observer. Lanes copy one after the other; a
 // zero source size reads nothing and fills with zeros.
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +10,16 @@
 
 namespace planemu::PLANEMU_ISA {
 
-static void nothing(Warp &, const Inst &) {}
+static void commitGroup(Warp &w, const Inst &i) {
+  if (w.observer)
+    w.observer->commitGroup(w, executing(w, i));
+}
+
+/// imm: groups that may be open, or Observer::All for cp.async.wait_all.
+static void waitGroups(Warp &w, const Inst &i) {
+  if (w.observer)
+    w.observer->waitGroups(w, executing(w, i), static_cast<u32>(i.imm));
+}
 
 /// Operands: shared address, global address, bytes of the source that count (a b32).
 template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w, const Inst &i) {
@@ -28,6 +37,8 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
       if (sizes[__builtin_ctz(left)] == 0)
         reads &= ~(left & -left);
   resolve<Where::Global, Bytes>(w, i, reads, "cp.async (source)", from);
+  observe(w, i, AccessKind::AsyncLoad, reads, Bytes, from, nullptr, Sized ? sizes : nullptr);
+  observe(w, i, AccessKind::AsyncStore, mask, Bytes, to);
   if (to.whole && from.whole && !Sized) {
     std::memcpy(to.whole, from.whole, 32 * Bytes);
     return;
@@ -66,8 +77,12 @@ template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
 void selectCp(Decoder &d) {
   if (!d.take(".async"))
     d.fail("only cp.async is supported");
-  if (d.take(".commit_group") || d.take(".wait_all")) {
-    d.emit(nothing);
+  if (d.take(".commit_group")) {
+    d.emit(commitGroup);
+    return;
+  }
+  if (d.take(".wait_all")) {
+    d.emit(waitGroups, Observer::All);
     return;
   }
   if (d.take(".wait_group")) {
@@ -75,7 +90,7 @@ void selectCp(Decoder &d) {
     if (!d.isImmediate(0, groups))
       d.fail("the number of groups is not a constant");
     d.use(0, Type::U32);
-    d.emit(nothing);
+    d.emit(waitGroups, groups);
     return;
   }
   bool all = d.take(".ca");

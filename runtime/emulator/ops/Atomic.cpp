@@ -81,6 +81,7 @@ template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, co
   formAddresses<Base>(w, i.s[1], i.imm, rows.host);
   resolve<Space, sizeof(T)>(w, i, mask, Space == Where::Shared ? "atom.shared" : "atom.global",
                             rows);
+  observe(w, i, AccessKind::Atomic, mask, sizeof(T), rows);
   T *d = at<T>(w, i.s[0]);
   const T *b = at<T>(w, i.s[2]), *c = at<T>(w, i.s[3]);
   for (u32 left = mask; left; left &= left - 1) {
@@ -153,9 +154,15 @@ static Exec find(Op op, Type type, Where where, unsigned baseBits) {
 }
 
 static void selectAtomic(Decoder &d, bool returns) {
-  for (const char *modifier : {".relaxed", ".acquire", ".release", ".acq_rel", ".cta", ".gpu",
-                               ".sys", ".cluster", ".noftz"})
-    d.take(modifier);
+  unsigned order = d.take(".acquire")   ? Inst::Acquire
+                   : d.take(".release") ? Inst::Release
+                   : d.take(".acq_rel") ? Inst::Acquire | Inst::Release
+                                        : 0u;
+  if (!order)
+    d.take(".relaxed");
+  unsigned scope = takeScope(d);
+  order |= scope ? scope : Inst::ScopeGpu;
+  d.take(".noftz");
   Space space = takeSpace(d);
   takeHints(d);
   static constexpr struct {
@@ -191,7 +198,7 @@ static void selectAtomic(Decoder &d, bool returns) {
   Exec run = find(op, type, whereOf(d, address.space), address.baseBits);
   if (!run)
     d.failType(type);
-  d.emit(run, address.offset);
+  d.emit(run, address.offset, order);
   d.needsRegionCache();
 }
 

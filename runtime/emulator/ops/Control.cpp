@@ -4,8 +4,9 @@
 // machine that reorders or prefetches.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/ops/Instructions.h"
-#include "runtime/emulator/ops/Lanes.h"
+#include "runtime/emulator/ops/LoadStore.h"
 
 #include <atomic>
 
@@ -56,7 +57,12 @@ void selectBar(Decoder &d) {
     if (!d.take(".sync"))
       d.fail("only bar.warp.sync is supported");
     d.use(0, Type::B32);
-    d.emit([](Warp &, const Inst &) {}, 0, Inst::Sync | Inst::Meet);
+    d.emit(
+        [](Warp &w, const Inst &i) {
+          if (u32 here = executing(w, i); w.observer && here)
+            w.observer->syncLanes(w, here);
+        },
+        0, Inst::Sync | Inst::Meet);
     return;
   }
   d.take(".cta");
@@ -104,18 +110,21 @@ void selectBar(Decoder &d) {
 void selectBarrier(Decoder &d) { selectBar(d); }
 
 static void fence(Warp &w, const Inst &i) {
-  if (executing(w, i))
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!executing(w, i))
+    return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (w.observer)
+    w.observer->fence(w, i);
 }
 
 /// membar.level, fence{.sem}.scope; the proxy fences order copies that this machine does at issue.
 void selectFence(Decoder &d) {
-  for (const char *modifier :
-       {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".gl", ".gpu", ".sys", ".cluster"})
+  for (const char *modifier : {".sc", ".acq_rel", ".acquire", ".release"})
     d.take(modifier);
+  unsigned scope = d.take(".gl") ? unsigned(Inst::ScopeGpu) : takeScope(d);
   if (d.take(".proxy") && !d.take(".async") && !d.take(".alias"))
     d.fail("unknown proxy");
-  d.emit(fence);
+  d.emit(fence, 0, scope);
 }
 
 void selectMembar(Decoder &d) { selectFence(d); }

@@ -69,6 +69,7 @@ static void loadRows(Warp &w, const Inst &i) {
   Rows rows;
   formAddresses<Base>(w, i.ops[N], i.imm, rows.host);
   resolve<Space, RowBytes>(w, i, mask, loadNames[int(Space)], rows);
+  observe(w, i, AccessKind::Load, mask, RowBytes, rows);
   bool everyLane = mask == ~0u && !w.cta->failed;
   if (N == 1 && !rows.whole && everyLane) {
     // Lanes apart, one value each: straight into the register.
@@ -124,6 +125,8 @@ static void storeRows(Warp &w, const Inst &i) {
   resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
   alignas(64) char scattered[32 * RowBytes];
   char *into = rows.whole ? rows.whole : scattered;
+  if (rows.whole) // lanes do not overlap: what they store does not matter
+    observe(w, i, AccessKind::Store, mask, RowBytes, rows);
   for (int c = 0; c < Chunks; ++c) {
     V<T> v[N];
     for (int n = 0; n < N; ++n) {
@@ -137,6 +140,7 @@ static void storeRows(Warp &w, const Inst &i) {
   }
   if (rows.whole)
     return;
+  observe(w, i, AccessKind::Store, mask, RowBytes, rows, scattered);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
     if (rows.host.of[lane])
@@ -275,17 +279,26 @@ static unsigned takeCount(Decoder &d) {
   return d.take(".v2") ? 2 : d.take(".v4") ? 4 : d.take(".v8") ? 8 : 1;
 }
 
-/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope; true if it orders other
-/// accesses.
-static bool takeOrder(Decoder &d, const char *ordering) {
-  bool orders = d.take(ordering);
-  if (orders || d.take(".relaxed") || d.take(".mmio")) {
-    if (!d.take(".gpu") && !d.take(".sys") && !d.take(".cta") && !d.take(".cluster"))
+/// A cluster is one CTA here.
+unsigned takeScope(Decoder &d) {
+  if (d.take(".cta") || d.take(".cluster"))
+    return Inst::ScopeCta;
+  return d.take(".gpu") || d.take(".sys") ? unsigned(Inst::ScopeGpu) : 0;
+}
+
+/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope, as flags of Inst. Volatile
+/// accesses are relaxed ones of the widest scope.
+static unsigned takeOrder(Decoder &d, const char *ordering, unsigned orders) {
+  unsigned flags = d.take(ordering) ? orders : 0;
+  if (flags || d.take(".relaxed") || d.take(".mmio")) {
+    unsigned scope = takeScope(d);
+    if (!scope)
       d.fail("no scope");
-  } else if (!d.take(".weak")) {
-    d.take(".volatile");
+    return flags | scope;
   }
-  return orders;
+  if (d.take(".weak"))
+    return 0;
+  return d.take(".volatile") ? unsigned(Inst::ScopeGpu) : 0;
 }
 
 static Type takeMemoryType(Decoder &d) {
@@ -296,7 +309,7 @@ static Type takeMemoryType(Decoder &d) {
 }
 
 void selectLd(Decoder &d) {
-  bool acquire = takeOrder(d, ".acquire");
+  unsigned order = takeOrder(d, ".acquire", Inst::Acquire);
   Space space = takeSpace(d);
   takeHints(d);
   unsigned count = takeCount(d);
@@ -326,14 +339,14 @@ void selectLd(Decoder &d) {
   Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, false});
   if (!run)
     d.failType(type);
-  d.emitList(run, address.offset);
+  d.emitList(run, address.offset, order);
   d.needsRegionCache();
-  if (acquire)
+  if (order & Inst::Acquire)
     d.emitBeside(InstClass::Fence, fenceAll);
 }
 
 void selectSt(Decoder &d) {
-  bool release = takeOrder(d, ".release");
+  unsigned order = takeOrder(d, ".release", Inst::Release);
   Space space = takeSpace(d);
   takeHints(d);
   unsigned count = takeCount(d);
@@ -341,7 +354,7 @@ void selectSt(Decoder &d) {
   const Operand &from = d.operand(1);
   if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
-  if (release)
+  if (order & Inst::Release)
     d.emitBeside(InstClass::Fence, fenceAll);
   Decoder::Address address = d.useAddress(0, space);
   unsigned bits = 0;
@@ -354,7 +367,7 @@ void selectSt(Decoder &d) {
   Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, true});
   if (!run)
     d.failType(type);
-  d.emitList(run, address.offset);
+  d.emitList(run, address.offset, order);
   d.needsRegionCache();
 }
 

@@ -11,6 +11,8 @@ namespace planemu::PLANEMU_ISA {
 Space takeSpace(Decoder &d);
 /// Consumes the cache hints, on which only speed depends.
 void takeHints(Decoder &d);
+/// Consumes a scope; Inst::ScopeCta or Inst::ScopeGpu, or 0 if none is given.
+unsigned takeScope(Decoder &d);
 /// Where Access.h looks up addresses of `space`.
 Where whereOf(Decoder &d, Space space);
 /// A move between registers of `bits` bits.

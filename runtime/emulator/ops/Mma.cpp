@@ -35,12 +35,14 @@ static bool wholeWarp(Warp &w, const Inst &i, const char *what) {
 
 /// Host addresses of the rows: lanes 8n ... 8n + 7 hold those of tile n.
 template <class Base, int Tiles>
-static bool resolveTiles(Warp &w, const Inst &i, u32 slot, const char *access, Rows &rows) {
+static bool resolveTiles(Warp &w, const Inst &i, u32 slot, AccessKind kind, const char *access,
+                         Rows &rows) {
   formAddresses<Base>(w, slot, i.imm, rows.host);
   u32 lanes = ~0u >> (32 - 8 * Tiles);
   resolve<Where::Shared, 16>(w, i, lanes, access, rows);
   if (w.cta->failed)
     return false;
+  observe(w, i, kind, lanes, 16, rows);
   if (rows.whole)
     for (int lane = 0; lane < 8 * Tiles; ++lane)
       rows.host.of[lane] = reinterpret_cast<u64>(rows.whole) + static_cast<u64>(16 * lane);
@@ -58,7 +60,7 @@ template <class Base, int Tiles, bool Transposed> static void loadMatrix(Warp &w
   Rows rows;
   const u32 *ops = operandsOf(i);
   if (!wholeWarp(w, i, "ldmatrix") ||
-      !resolveTiles<Base, Tiles>(w, i, ops[1 + Tiles], "ldmatrix", rows))
+      !resolveTiles<Base, Tiles>(w, i, ops[1 + Tiles], AccessKind::Load, "ldmatrix", rows))
     return;
   for (int tile = 0; tile < Tiles; ++tile) {
     char *d = w.file + ops[1 + tile];
@@ -73,7 +75,7 @@ template <class Base, int Tiles, bool Transposed> static void loadMatrix(Warp &w
 template <class Base, int Tiles, bool Transposed> static void storeMatrix(Warp &w, const Inst &i) {
   Rows rows;
   const u32 *ops = operandsOf(i);
-  if (!wholeWarp(w, i, "stmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1], "stmatrix", rows))
+  if (!wholeWarp(w, i, "stmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1], AccessKind::Store, "stmatrix", rows))
     return;
   for (int tile = 0; tile < Tiles; ++tile) {
     alignas(16) u16 copy[64];

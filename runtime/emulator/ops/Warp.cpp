@@ -5,6 +5,7 @@
 // does not execute is undefined in PTX; here it is the register's old value.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/Lanes.h"
 
@@ -58,6 +59,8 @@ template <Mode M> static void shuffle(Warp &w, const Inst &i) {
       from = least | (by & ~segment);
       ok = from <= most;
     }
+    if (ok && !(mask >> from & 1) && w.observer)
+      w.observer->readsAbsentLane(w, i, static_cast<unsigned>(lane), static_cast<unsigned>(from));
     d[lane] = source[ok ? from : lane];
     inRange |= u32(ok) << lane;
   }

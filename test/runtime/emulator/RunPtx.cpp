@@ -4,16 +4,18 @@
 //
 //   planemu-run FILE [--kernel NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES]
 //               [--threads N] [--seed N] [--max-steps N] [--repeat N] [--label TEXT]
-//               [--log] ARG...
+//               [--check mem,init,race,sync] [--log] ARG...
 //   ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B counts
 //         out=TYPE:COUNT     a buffer of zeros, printed after the run
 //         inout=TYPE:V,...   both
+//         new=TYPE:COUNT     a buffer that nothing has written
 //         val=TYPE:V         a value passed itself
 //   TYPE  u8 u16 u32 s32 u64 s64 f32 f64 x16 x32 x64 (x prints hexadecimal)
 //
 // Outputs are printed as `out0: v v v`, with --log what loading has to say before them. A failure prints `error: NAME: message` and exits with 1.
 //===----------------------------------------------------------------------===//
 
+#include "planemu/planemu.h"
 #include "test/runtime/emulator/Emulator.h"
 
 #include <cinttypes>
@@ -28,7 +30,7 @@ struct Argument {
   std::string type;
   std::vector<std::uint8_t> bytes;
   CUdeviceptr address = 0;
-  bool output = false, value = false;
+  bool output = false, value = false, unwritten = false;
 };
 } // namespace
 
@@ -61,8 +63,9 @@ static Argument parse(const std::string &text) {
   argument.type = text.substr(equals + 1, colon - equals - 1);
   argument.output = kind == "out" || kind == "inout";
   argument.value = kind == "val";
+  argument.unwritten = kind == "new";
   std::string values = text.substr(colon + 1);
-  if (kind == "out") {
+  if (kind == "out" || kind == "new") {
     argument.bytes.resize(std::stoul(values) * widthOf(argument.type));
     return argument;
   }
@@ -112,9 +115,29 @@ static void parseTriple(const char *text, unsigned *triple) {
   std::sscanf(text, "%u,%u,%u", &triple[0], &triple[1], &triple[2]);
 }
 
+static unsigned parseChecks(const std::string &list) {
+  unsigned checks = 0;
+  std::stringstream names(list);
+  for (std::string name; std::getline(names, name, ',');)
+    checks |= name == "mem"    ? PLANEMU_CHECK_MEM
+              : name == "init" ? PLANEMU_CHECK_INIT
+              : name == "race" ? PLANEMU_CHECK_RACE
+              : name == "sync" ? PLANEMU_CHECK_SYNC
+                               : (die("no check '" + name + "'"), 0);
+  return checks;
+}
+
+/// Prints what the checks found; true if there is anything.
+static bool printFindings() {
+  for (std::size_t n = 0; n < api().findingCount(); ++n)
+    std::printf("%s\n", api().finding(n));
+  return api().findingCount() != 0;
+}
+
 static void require(CUresult result) {
   if (result == CUDA_SUCCESS)
     return;
+  printFindings();
   std::printf("error: %s: %s\n", nameOf(result).c_str(), api().lastError());
   std::exit(1);
 }
@@ -151,6 +174,8 @@ int main(int argc, char **argv) {
       api().setScheduleSeed(std::stoull(next()));
     else if (option == "--repeat")
       repeat = static_cast<unsigned>(std::stoul(next()));
+    else if (option == "--check")
+      api().setChecks(parseChecks(next()));
     else if (option == "--label")
       label = next();
     else if (option == "--log")
@@ -178,7 +203,10 @@ int main(int argc, char **argv) {
       pointers.push_back(argument.bytes.data());
       continue;
     }
-    argument.address = upload(argument.bytes);
+    if (argument.unwritten)
+      CU(cuMemAlloc_v2, &argument.address, argument.bytes.size());
+    else
+      argument.address = upload(argument.bytes);
     api().nameRange(argument.address, argument.bytes.size(),
                     ("arg" + std::to_string(number++)).c_str());
     pointers.push_back(&argument.address);
@@ -196,5 +224,5 @@ int main(int argc, char **argv) {
       argument.bytes = download<std::uint8_t>(argument.address, argument.bytes.size());
       print(argument, number++);
     }
-  return 0;
+  return printFindings();
 }

@@ -1,0 +1,113 @@
+//===- InitCheck.cpp - reads of bytes that nobody wrote -------------------===//
+
+#include "runtime/emulator/observe/InitCheck.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace planemu;
+
+void InitCheck::start(const Warp *warps, unsigned count) {
+  shared.assign(warps->sharedBytes, Unwritten);
+  local.resize(warps->localBytes ? count : 0);
+  for (std::vector<State> &states : local)
+    states.assign(32ull * warps->localBytes, Unwritten);
+  async.resize(count);
+  for (WarpCopies &warp : async) {
+    warp.copies.clear();
+    std::fill(std::begin(warp.groups), std::end(warp.groups), 0);
+  }
+}
+
+void InitCheck::accessGlobal(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
+                             std::uint64_t host, std::uint32_t bytes) {
+  ShadowRef shadow = launch.shadowOf(inst, host);
+  if (!shadow.shadow || !shadow.shadow->written())
+    return;
+  WrittenBits written = shadow.shadow->written();
+  std::uint64_t first = host - shadow.low + shadow.offset;
+  if (access.kind != AccessKind::Store) {
+    std::uint64_t good = written.firstUnwritten(first, bytes);
+    // A row of several lanes: name the lane.
+    if (good < bytes) {
+      unsigned reader = lane + static_cast<unsigned>(good / access.bytes);
+      launch.findings().add(*warp.launch, "init", "a read of global memory that nothing has written",
+                            siteOf(warp, inst, reader),
+                            describeBytes(warp, host + good, access.bytes));
+    }
+  }
+  if (access.kind != AccessKind::Load && access.kind != AccessKind::AsyncLoad)
+    written.mark(first, bytes);
+}
+
+void InitCheck::accessStates(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
+                             std::uint64_t host, State *states, std::uint32_t bytes) {
+  if (access.kind == AccessKind::Load || access.kind == AccessKind::Atomic) {
+    for (std::uint32_t byte = 0; byte < bytes; ++byte) {
+      if (states[byte] == Written)
+        continue;
+      bool inFlight = states[byte] == InFlight;
+      launch.findings().add(
+          *warp.launch, "init",
+          inFlight ? "a read of bytes that a cp.async is still copying: nothing waits for its group"
+                   : "a read of memory that nothing has written in this CTA",
+          siteOf(warp, inst, lane), describeBytes(warp, host + byte, bytes - byte));
+      break;
+    }
+    if (access.kind == AccessKind::Load)
+      return;
+  }
+  std::memset(states, access.kind == AccessKind::AsyncStore ? InFlight : Written, bytes);
+}
+
+void InitCheck::access(Warp &warp, const Inst &inst, const Access &access) {
+  const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
+  const std::uint64_t localLow = reinterpret_cast<std::uint64_t>(warp.local);
+  if (access.whole && !access.sizes && access.whole - sharedLow >= warp.sharedBytes &&
+      access.whole - localLow >= 32ull * warp.localBytes) {
+    // A whole warp in one piece of global memory.
+    return accessGlobal(warp, inst, access, 0, access.whole, 32 * access.bytes);
+  }
+  for (std::uint32_t left = access.mask; left; left &= left - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+    std::uint64_t host = access.of(lane);
+    std::uint32_t bytes = access.sizes ? access.sizes[lane] : access.bytes;
+    if (!host || !bytes)
+      continue;
+    if (host - sharedLow < warp.sharedBytes) {
+      std::uint32_t offset = static_cast<std::uint32_t>(host - sharedLow);
+      accessStates(warp, inst, access, lane, host, shared.data() + offset, bytes);
+      if (access.kind == AccessKind::AsyncStore) {
+        WarpCopies &copies = async[warp.index];
+        copies.copies.push_back({lane, copies.groups[lane], offset, bytes});
+      }
+    } else if (host - localLow < 32ull * warp.localBytes) {
+      accessStates(warp, inst, access, lane, host, local[warp.index].data() + (host - localLow),
+                   bytes);
+    } else {
+      accessGlobal(warp, inst, access, lane, host, bytes);
+    }
+  }
+}
+
+void InitCheck::commitGroup(Warp &warp, std::uint32_t mask) {
+  for (std::uint32_t left = mask; left; left &= left - 1)
+    ++async[warp.index].groups[__builtin_ctz(left)];
+}
+
+void InitCheck::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
+  WarpCopies &warpCopies = async[warp.index];
+  auto waited = [&](const Copy &copy) {
+    if (!(mask >> copy.lane & 1))
+      return false;
+    if (pending != Observer::All && copy.group + pending >= warpCopies.groups[copy.lane])
+      return false;
+    // A later copy into the same bytes may be in flight still; then they are marked again below.
+    std::memset(shared.data() + copy.offset, Written, copy.bytes);
+    return true;
+  };
+  std::erase_if(warpCopies.copies, waited);
+  for (const WarpCopies &other : async)
+    for (const Copy &copy : other.copies)
+      std::memset(shared.data() + copy.offset, InFlight, copy.bytes);
+}

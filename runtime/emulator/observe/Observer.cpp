@@ -1,0 +1,83 @@
+//===- Observer.cpp - what looks on while a CTA runs ----------------------===//
+
+#include "runtime/emulator/observe/Observer.h"
+#include "planemu/planemu.h"
+#include "runtime/emulator/observe/InitCheck.h"
+#include "runtime/emulator/observe/RaceCheck.h"
+
+using namespace planemu;
+
+Observer::Observer(LaunchObserver &launch) : launch(launch), counters(launch.makeCounters()) {
+  if (launch.has(PLANEMU_CHECK_INIT))
+    init = std::make_unique<InitCheck>(launch);
+  if (launch.has(PLANEMU_CHECK_RACE))
+    race = std::make_unique<RaceCheck>(launch);
+}
+
+Observer::~Observer() {
+  if (counters)
+    launch.addCounters(*counters);
+}
+
+void Observer::start(const Warp *warps, unsigned count) {
+  if (init)
+    init->start(warps, count);
+  if (race)
+    race->start(warps, count);
+}
+
+void Observer::executed(Warp &warp, const Inst &inst) {
+  if (counters)
+    counters->executed(warp, inst);
+  if ((inst.flags & Inst::Sync) && launch.has(PLANEMU_CHECK_SYNC))
+    checkMembers(warp, inst);
+}
+
+void Observer::ended(const Block &block, std::uint32_t lanes, std::uint32_t taken) {
+  if (counters)
+    counters->ended(block, lanes, taken);
+}
+
+void Observer::arrive(const Warp &warp, unsigned id) {
+  if (race)
+    race->arrive(warp, id);
+}
+
+void Observer::pass(const Warp &warp, unsigned id) {
+  if (race)
+    race->pass(warp, id);
+}
+
+void Observer::complete(unsigned id) {
+  if (race)
+    race->complete(id);
+}
+
+void Observer::access(Warp &warp, const Inst &inst, const Access &access) {
+  if (counters)
+    counters->access(warp, inst, access);
+  if (init)
+    init->access(warp, inst, access);
+  if (race)
+    race->access(warp, inst, access);
+}
+
+void Observer::fence(Warp &warp, const Inst &inst) {
+  if (race)
+    race->fence(warp, scopeOf(inst));
+}
+
+void Observer::syncLanes(Warp &warp, std::uint32_t mask) {
+  if (race)
+    race->syncLanes(warp, mask);
+}
+
+void Observer::commitGroup(Warp &warp, std::uint32_t mask) {
+  if (init)
+    init->commitGroup(warp, mask);
+}
+
+void Observer::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
+  if (init)
+    init->waitGroups(warp, mask, pending);
+}

@@ -1,0 +1,302 @@
+//===- RaceCheck.cpp - conflicting accesses that nothing orders -----------===//
+
+#include "runtime/emulator/observe/RaceCheck.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace planemu;
+
+void RaceCheck::View::join(const View &other) {
+  own = planemu::join(own, other.own);
+  others = planemu::join(others, other.others);
+  fencedGpu = planemu::join(fencedGpu, other.fencedGpu);
+  fencedCta = planemu::join(fencedCta, other.fencedCta);
+  observedGpu = planemu::join(observedGpu, other.observedGpu);
+  observedCta = planemu::join(observedCta, other.observedCta);
+}
+
+void RaceCheck::start(const Warp *all, unsigned count) {
+  cta = all->cta->linear;
+  firstHere = history.next();
+  shared.resize(all->sharedBytes / 4 + 2); // stale cells have old ids
+  sharedVariables.clear();
+  warps.assign(count, {});
+  auto nothing = std::make_shared<const Clocks>(count, 0);
+  for (WarpState &state : warps)
+    state.view.own = nothing;
+  std::fill(std::begin(barriers), std::end(barriers), View());
+}
+
+// --- Synchronisation --------------------------------------------------------
+
+/// The steps of the warp so far are over; it goes on in a new one.
+void RaceCheck::advance(WarpState &state, unsigned warp) {
+  auto own = std::make_shared<Clocks>(*state.view.own);
+  (*own)[warp] = state.clock++;
+  state.view.own = std::move(own);
+}
+
+void RaceCheck::arrive(const Warp &warp, unsigned id) {
+  WarpState &state = warps[warp.index];
+  advance(state, warp.index);
+  barriers[id].join(state.view);
+  std::fill(std::begin(state.lastSync), std::end(state.lastSync), history.next());
+  state.syncedAt = history.next();
+}
+
+void RaceCheck::pass(const Warp &warp, unsigned id) { warps[warp.index].view.join(barriers[id]); }
+
+void RaceCheck::syncLanes(Warp &warp, std::uint32_t mask) {
+  WarpState &state = warps[warp.index];
+  for (std::uint32_t left = mask; left; left &= left - 1)
+    state.lastSync[__builtin_ctz(left)] = history.next();
+  state.syncedAt = history.next();
+}
+
+void RaceCheck::acquire(WarpState &state, Scope scope) {
+  KnowledgePtr &observed =
+      scope == Scope::Gpu ? state.view.observedGpu : state.view.observedCta;
+  if (!observed)
+    return;
+  auto others = std::make_shared<Knowledge>(*observed);
+  if (auto mine = others->of.find(cta); mine != others->of.end()) {
+    state.view.own = planemu::join(state.view.own, mine->second);
+    others->of.erase(mine);
+  }
+  state.view.others = planemu::join(state.view.others, others);
+  observed = nullptr;
+}
+
+void RaceCheck::release(WarpState &state, std::uint64_t linear, unsigned warp, Scope scope) {
+  advance(state, warp);
+  auto known = state.view.others ? std::make_shared<Knowledge>(*state.view.others)
+                                 : std::make_shared<Knowledge>();
+  known->of[linear] = state.view.own;
+  state.view.fencedCta = known;
+  if (scope == Scope::Gpu)
+    state.view.fencedGpu = known;
+}
+
+void RaceCheck::fence(Warp &warp, Scope scope) {
+  WarpState &state = warps[warp.index];
+  acquire(state, Scope::Cta);
+  if (scope == Scope::Gpu)
+    acquire(state, Scope::Gpu);
+  release(state, cta, warp.index, scope);
+}
+
+/// A strong access to a word: learns what was released there, and releases what was fenced. An
+/// atomic passes on what it finds; a store replaces it.
+void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
+  bool reads = now.access->kind != AccessKind::Store;
+  bool writes = now.access->kind != AccessKind::Load;
+  auto &variables = isShared ? sharedVariables : history.variables;
+  View &view = now.state->view;
+  auto found = variables.find(host);
+  if (reads && found != variables.end()) {
+    view.observedCta = planemu::join(view.observedCta, found->second.cta);
+    if (now.scope == Scope::Gpu) {
+      view.observedGpu = planemu::join(view.observedGpu, found->second.gpu);
+      view.observedCta = planemu::join(view.observedCta, found->second.gpu);
+    }
+  }
+  if (!writes || (!view.fencedCta && !view.fencedGpu && found == variables.end()))
+    return;
+  SyncVariable &variable = variables[host];
+  if (!reads)
+    variable = {};
+  // What a fence of CTA scope covers is for this CTA alone.
+  if (view.fencedCta) {
+    auto mine = std::make_shared<Knowledge>();
+    if (auto own = view.fencedCta->of.find(cta); own != view.fencedCta->of.end())
+      mine->of.insert(*own);
+    variable.cta = planemu::join(variable.cta, KnowledgePtr(mine));
+  }
+  if (now.scope == Scope::Gpu)
+    variable.gpu = planemu::join(variable.gpu, view.fencedGpu);
+}
+
+// --- Accesses ---------------------------------------------------------------
+
+/// True if the access `id` of `lane` (or of several lanes) is before what `currentLane` does now.
+bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
+                        unsigned currentLane) const {
+  const AccessRecord &record = history[id];
+  if (record.cta != cta) {
+    const KnowledgePtr &others = now.state->view.others;
+    if (!others)
+      return false;
+    auto known = others->of.find(record.cta);
+    return known != others->of.end() && (*known->second)[record.warp] >= record.clock;
+  }
+  if (record.warp != now.warp->index)
+    return (*now.state->view.own)[record.warp] >= record.clock;
+  if (lane == currentLane && !mixed)
+    return true;
+  return now.state->lastSync[currentLane] > id && (mixed || now.state->lastSync[lane] > id);
+}
+
+void RaceCheck::report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
+                       std::uint32_t bytes, std::uint32_t id, unsigned otherLane) {
+  const AccessRecord &record = history[id];
+  Site other{record.line, record.cta, record.warp, otherLane};
+  unsigned first = static_cast<unsigned>(__builtin_ctz(bytes));
+  launch.findings().add(*now.warp->launch, "race", message, siteOf(*now.warp, *now.inst, lane),
+                        describeBytes(*now.warp, host + first,
+                                      static_cast<std::uint32_t>(__builtin_popcount(bytes))),
+                        &other,
+                        record.kind == AccessKind::Load || record.kind == AccessKind::AsyncLoad
+                            ? "the read was at"
+                            : "the write was at");
+}
+
+void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes) {
+  auto sameWarp = [&](std::uint32_t id) {
+    const AccessRecord &record = history[id];
+    return record.warp == now.warp->index && record.cta == cta;
+  };
+  auto mixes = [&](std::uint32_t id, unsigned before, bool mixed) {
+    return id >= now.first && (mixed || before != lane) &&
+           !ordered(now, id, before, mixed, lane);
+  };
+  bool firstFree = cell.first < now.first, secondFree = cell.second < now.first;
+  if (firstFree || sameWarp(cell.first)) {
+    cell.firstMixed = !firstFree && mixes(cell.first, cell.firstLane, cell.firstMixed);
+    cell.firstBytes = (firstFree ? 0 : cell.firstBytes) | bytes;
+    cell.first = now.id;
+    cell.firstLane = lane;
+    return;
+  }
+  if (!secondFree && !sameWarp(cell.second)) {
+    // Two others have read it: one of them may have been followed by this one.
+    if (ordered(now, cell.first, cell.firstLane, cell.firstMixed, lane)) {
+      cell.first = now.id;
+      cell.firstLane = lane;
+      cell.firstBytes = bytes;
+      cell.firstMixed = false;
+      return;
+    }
+    if (!ordered(now, cell.second, cell.secondLane, cell.secondMixed, lane))
+      return;
+    secondFree = true;
+  }
+  cell.secondMixed = !secondFree && mixes(cell.second, cell.secondLane, cell.secondMixed);
+  cell.secondBytes = (secondFree ? 0 : cell.secondBytes) | bytes;
+  cell.second = now.id;
+  cell.secondLane = lane;
+}
+
+/// True if `lane` stores what the cell's writer, another lane of the same instruction, does.
+bool RaceCheck::storesTheSame(const Now &now, const RaceCell &cell, unsigned lane,
+                              std::uint32_t bytes, std::uint64_t host) const {
+  const Access &access = *now.access;
+  if (!access.data)
+    return false;
+  std::uint32_t from = static_cast<std::uint32_t>(__builtin_ctz(bytes));
+  std::size_t count = static_cast<std::size_t>(__builtin_popcount(bytes));
+  const char *mine = access.data + lane * access.bytes + (host + from - access.of(lane));
+  std::uint64_t inOther = host + from - access.of(cell.writeLane);
+  // Out of its row: the writer was an earlier execution, whose value is in memory.
+  const char *other = (access.mask >> cell.writeLane & 1) && inOther + count <= access.bytes
+                          ? access.data + cell.writeLane * access.bytes + inOther
+                          : reinterpret_cast<const char *>(host + from);
+  return std::memcmp(mine, other, count) == 0;
+}
+
+/// One lane accesses `bytes`, a mask, of the word at `host`.
+void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes,
+                     std::uint64_t host) {
+  auto excused = [&](std::uint32_t id) {
+    const AccessRecord &record = history[id];
+    return record.scope != Scope::Weak && now.scope != Scope::Weak &&
+           (record.cta == cta || (record.scope == Scope::Gpu && now.scope == Scope::Gpu));
+  };
+  AccessKind kind = now.access->kind;
+  bool isRead = kind == AccessKind::Load || kind == AccessKind::AsyncLoad;
+  if (cell.write >= now.first && (cell.writeBytes & bytes) && !excused(cell.write)) {
+    if (cell.write == now.id && !isRead) {
+      if ((cell.writeLane != lane || cell.writeMixed) &&
+          !storesTheSame(now, cell, lane, bytes, host))
+        report(now, "two lanes write different values to the same bytes", lane, host, bytes,
+               cell.write, cell.writeLane);
+    } else if (!ordered(now, cell.write, cell.writeLane, cell.writeMixed, lane)) {
+      report(now,
+             isRead ? "a read of bytes that another thread writes, and nothing orders the two"
+                    : "two writes of the same bytes by different threads, and nothing orders them",
+             lane, host, bytes, cell.write, cell.writeLane);
+    }
+  }
+  if (isRead)
+    return read(now, cell, lane, bytes);
+  const char *message = "a write of bytes that another thread reads, and nothing orders the two";
+  if (cell.first >= now.first && (cell.firstBytes & bytes) && !excused(cell.first) &&
+      !ordered(now, cell.first, cell.firstLane, cell.firstMixed, lane))
+    report(now, message, lane, host, bytes, cell.first, cell.firstLane);
+  if (cell.second >= now.first && (cell.secondBytes & bytes) && !excused(cell.second) &&
+      !ordered(now, cell.second, cell.secondLane, cell.secondMixed, lane))
+    report(now, message, lane, host, bytes, cell.second, cell.secondLane);
+  bool again = cell.write == now.id;
+  cell.writeMixed = again && (cell.writeMixed || cell.writeLane != lane);
+  cell.writeBytes = again ? cell.writeBytes | bytes : bytes;
+  cell.write = now.id;
+  cell.writeLane = lane;
+  cell.first = cell.second = 0;
+}
+
+/// The record of this execution. Executions of one instruction between which the warp did not
+/// synchronise share one.
+std::uint32_t RaceCheck::recordOf(Warp &warp, const Inst &inst, const Access &access,
+                                  WarpState &state) {
+  WarpState::Recent &recent = state.recent[(inst.cache * 2u + (access.kind == AccessKind::AsyncStore)) % 64];
+  if (recent.line == inst.line && recent.clock == state.clock && recent.id >= state.syncedAt &&
+      history[recent.id].kind == access.kind)
+    return recent.id;
+  std::uint32_t id = history.add({cta, state.clock, inst.line,
+                                  static_cast<std::uint8_t>(warp.index), scopeOf(inst),
+                                  access.kind});
+  recent = {inst.line, id, state.clock};
+  return id;
+}
+
+void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
+  WarpState &state = warps[warp.index];
+  if (inst.flags & Inst::Release)
+    fence(warp, scopeOf(inst));
+  Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst)};
+  const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
+  for (std::uint32_t left = access.mask; left; left &= left - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+    std::uint64_t host = access.of(lane);
+    std::uint64_t count = access.sizes ? access.sizes[lane] : access.bytes;
+    if (!host || !count)
+      continue;
+    RaceCell *cells = shared.data();
+    std::uint64_t first = host - sharedLow;
+    bool isShared = first < warp.sharedBytes;
+    now.first = firstHere;
+    if (!isShared) {
+      const ShadowRef &shadow = launch.shadowOf(inst, host);
+      if (!shadow.shadow) // local memory and parameters are a thread's own
+        continue;
+      cells = shadow.shadow->cells();
+      first = host - shadow.low + shadow.offset;
+      now.first = history.first();
+      if (!cells)
+        continue;
+    }
+    for (std::uint64_t at = first, end = first + count; at < end;) {
+      unsigned from = at % 4;
+      unsigned here = static_cast<unsigned>(std::min<std::uint64_t>(4 - from, end - at));
+      word(now, cells[at / 4], lane, ((1u << here) - 1) << from, host + (at - first) - from);
+      at += here;
+    }
+    if (now.scope != Scope::Weak)
+      synchronise(now, host, isShared);
+  }
+  if (inst.flags & Inst::Acquire) {
+    acquire(state, Scope::Cta);
+    if (now.scope == Scope::Gpu)
+      acquire(state, Scope::Gpu);
+  }
+}

@@ -1,0 +1,108 @@
+//===- RaceCheck.h - conflicting accesses that nothing orders -------------===//
+//
+// Two accesses to a byte by different threads, one of them a write, must be ordered: else their
+// result is chance on a GPU, whatever order they have here. Order comes from (PTX ISA, "Memory
+// Consistency Model"):
+//
+//   program order          of one thread
+//   bar.warp.sync          between the lanes that take part; so do the barriers below
+//   bar, barrier           everything before the arrival of a warp, before everything after the
+//                          passing of another
+//   release and acquire    a fence (or .release) and then a strong write, atomic or not, by a warp;
+//                          a strong read, atomic or not, of the same word by another and then a
+//                          fence (or .acquire). Between CTAs both fences and both accesses need
+//                          gpu scope or wider; membar.gl and fence.acq_rel.gpu have it, volatile
+//                          and relaxed.gpu accesses too
+//
+// A fence covers what its warp knows when it executes it: what it did itself, and what barriers and
+// acquisitions before it made known. So both ways of handing over the work of a CTA are clean:
+// "barrier; thread 0: fence, atomic" and "all threads: fence; barrier; thread 0: atomic" (the
+// second is what many kernels do and what fences do on every GPU; read to the letter the model asks
+// for the first). Likewise on the other side: "atomic, fence; barrier" and "atomic; barrier; fence
+// in every reader".
+//
+// Shuffles and votes order nothing. Two strong accesses of sufficient scope do not conflict. Lanes
+// that store different values to one word in one instruction do.
+//
+// The unit of time is a warp's clock, which its barriers and fences advance. A word remembers its
+// last write and the last reads of two warps (RaceCell): what is reported is a race, though not
+// every race of a kernel is seen.
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANEMU_OBSERVE_RACECHECK_H
+#define PLANEMU_OBSERVE_RACECHECK_H
+
+#include "runtime/emulator/observe/Findings.h"
+#include "runtime/emulator/observe/LaunchObserver.h"
+#include "runtime/emulator/observe/RaceHistory.h"
+
+namespace planemu {
+
+class RaceCheck {
+public:
+  explicit RaceCheck(LaunchObserver &launch) : launch(launch), history(launch.races()) {}
+  void start(const Warp *warps, unsigned count);
+  void access(Warp &warp, const Inst &inst, const Access &access);
+  void fence(Warp &warp, Scope scope);
+  void syncLanes(Warp &warp, std::uint32_t mask);
+  void arrive(const Warp &warp, unsigned id);
+  void pass(const Warp &warp, unsigned id);
+  void complete(unsigned id) { barriers[id] = {}; }
+
+private:
+  /// What a warp, or a barrier for those who pass it, knows.
+  struct View {
+    std::shared_ptr<const Clocks> own;     // of this CTA's warps
+    KnowledgePtr others;                   // of other CTAs
+    KnowledgePtr fencedGpu, fencedCta;     // what a strong write releases
+    KnowledgePtr observedGpu, observedCta; // what the next fence acquires
+    void join(const View &other);
+  };
+  struct WarpState {
+    View view;
+    std::uint32_t clock = 1;
+    std::uint32_t lastSync[32] = {}; // of each lane: ids below were before its last bar.warp.sync
+    std::uint32_t syncedAt = 0;      // the latest of them
+    struct Recent {
+      std::uint32_t line = 0, id = 0, clock = 0;
+    };
+    Recent recent[64]; // records to use again, by Inst::cache
+  };
+  /// The access that is being looked at.
+  struct Now {
+    Warp *warp;
+    const Inst *inst;
+    WarpState *state;
+    const Access *access;
+    std::uint32_t id, first; // first: ids below are over
+    Scope scope;
+  };
+
+  std::uint32_t recordOf(Warp &warp, const Inst &inst, const Access &access, WarpState &state);
+  bool ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
+               unsigned currentLane) const;
+  void word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes,
+            std::uint64_t host);
+  bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
+                     std::uint64_t host) const;
+  void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
+  void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
+              std::uint32_t bytes, std::uint32_t id, unsigned otherLane);
+  void synchronise(const Now &now, std::uint64_t host, bool isShared);
+  void acquire(WarpState &state, Scope scope);
+  void release(WarpState &state, std::uint64_t cta, unsigned warp, Scope scope);
+  void advance(WarpState &state, unsigned warp);
+
+  LaunchObserver &launch;
+  RaceHistory &history;
+  std::uint64_t cta = 0;
+  std::uint32_t firstHere = 0; // ids below are of CTAs that used this shared memory before
+  std::vector<RaceCell> shared;
+  std::unordered_map<std::uint64_t, SyncVariable> sharedVariables;
+  std::vector<WarpState> warps;
+  View barriers[16];
+};
+
+} // namespace planemu
+
+#endif // PLANEMU_OBSERVE_RACECHECK_H

@@ -1,0 +1,83 @@
+//===- Shadow.cpp - what the checks know about device memory --------------===//
+
+#include "runtime/emulator/observe/Shadow.h"
+
+#include <cstring>
+
+#include <sys/mman.h>
+
+using namespace planemu;
+
+static void *reserve(std::uint64_t bytes) {
+  void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+static std::uint64_t bitBytes(std::uint64_t bytes) { return bytes / 8 + 8; }
+static std::uint64_t cellBytes(std::uint64_t bytes) {
+  return (bytes / 4 + 2) * sizeof(RaceCell);
+}
+
+Shadow::Shadow(std::uint64_t bytes, bool tracksWrites) : bytes(bytes) {
+  if (tracksWrites)
+    bits = static_cast<std::uint8_t *>(reserve(bitBytes(bytes)));
+}
+
+Shadow::~Shadow() {
+  if (bits)
+    munmap(bits, bitBytes(bytes));
+  if (raceCells)
+    munmap(raceCells, cellBytes(bytes));
+}
+
+RaceCell *Shadow::cells() {
+  if (!raceCells)
+    raceCells = static_cast<RaceCell *>(reserve(cellBytes(bytes)));
+  return raceCells;
+}
+
+void Shadow::clearCells() {
+  if (raceCells)
+    madvise(raceCells, cellBytes(bytes), MADV_DONTNEED);
+}
+
+void WrittenBits::mark(std::uint64_t first, std::uint64_t count) {
+  std::uint64_t end = first + count;
+  for (; first < end && first % 8; ++first)
+    bits[first / 8] |= static_cast<std::uint8_t>(1u << (first % 8));
+  if (first >= end)
+    return;
+  std::memset(bits + first / 8, 0xff, (end - first) / 8);
+  for (first = end & ~7ull; first < end; ++first)
+    bits[first / 8] |= static_cast<std::uint8_t>(1u << (first % 8));
+}
+
+void WrittenBits::copy(std::uint64_t first, std::uint64_t count, WrittenBits from,
+                       std::uint64_t fromFirst) {
+  if (!from)
+    return mark(first, count);
+  for (std::uint64_t n = 0; n < count; ++n) {
+    std::uint8_t bit = static_cast<std::uint8_t>(1u << ((first + n) % 8));
+    std::uint8_t &byte = bits[(first + n) / 8];
+    byte = from.get(fromFirst + n) ? byte | bit : byte & static_cast<std::uint8_t>(~bit);
+  }
+}
+
+std::uint64_t WrittenBits::firstUnwritten(std::uint64_t first, std::uint64_t count) const {
+  std::uint64_t at = 0;
+  while (at < count && (first + at) % 8 && get(first + at))
+    ++at;
+  if ((first + at) % 8 == 0) {
+    for (std::uint64_t word; count - at >= 64; at += 64) {
+      std::memcpy(&word, bits + (first + at) / 8, 8);
+      if (word != ~0ull)
+        break;
+    }
+    while (count - at >= 8 && bits[(first + at) / 8] == 0xff)
+      at += 8;
+  }
+  while (at < count && get(first + at))
+    ++at;
+  return at;
+}
