@@ -1,10 +1,11 @@
-//===- Device.cpp - cuInit, devices, the context, errors ------------------===//
+//===- Device.cpp - cuInit, devices, and the extensions -------------------===//
 //
 // Also chooses the host's instruction set, and keeps the messages of planemu_last_error.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/driver/Driver.h"
 
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
@@ -26,42 +27,17 @@ extern const InstructionSet instructions;
 #endif
 } // namespace planemu
 
-static constexpr std::uint64_t GiB = 1ull << 30;
-static constexpr int KiB = 1 << 10, MiB = 1 << 20;
-
-// Sizes: CUDA C++ Programming Guide, "Compute Capabilities"; counts: the vendors' data sheets.
-static constexpr DeviceModel Models[] = {
-    {"gb10", "Emulated GB10", 121, 48, 99 * KiB, 100 * KiB, 24 * MiB, 1536, true, 120 * GiB},
-    {"h200", "Emulated H200", 90, 132, 227 * KiB, 228 * KiB, 50 * MiB, 2048, false, 140 * GiB},
-    {"sm_80", "Emulated sm_80 GPU", 80, 108, 163 * KiB, 164 * KiB, 40 * MiB, 2048, false, 80 * GiB},
-    {"sm_86", "Emulated sm_86 GPU", 86, 84, 99 * KiB, 100 * KiB, 6 * MiB, 1536, false, 24 * GiB},
-    {"sm_87", "Emulated sm_87 GPU", 87, 16, 163 * KiB, 164 * KiB, 4 * MiB, 1536, true, 60 * GiB},
-    {"sm_89", "Emulated sm_89 GPU", 89, 142, 99 * KiB, 100 * KiB, 96 * MiB, 1536, false, 48 * GiB},
-    {"sm_90", "Emulated sm_90 GPU", 90, 132, 227 * KiB, 228 * KiB, 50 * MiB, 2048, false, 80 * GiB},
-    {"sm_100", "Emulated sm_100 GPU", 100, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false,
-     180 * GiB},
-    {"sm_103", "Emulated sm_103 GPU", 103, 148, 227 * KiB, 228 * KiB, 126 * MiB, 2048, false,
-     270 * GiB},
-    {"sm_120", "Emulated sm_120 GPU", 120, 170, 99 * KiB, 100 * KiB, 96 * MiB, 1536, false,
-     32 * GiB},
-    {"sm_121", "Emulated sm_121 GPU", 121, 48, 99 * KiB, 100 * KiB, 24 * MiB, 1536, true,
-     120 * GiB},
-};
-
-const DeviceModel *planemu::findDeviceModel(const std::string &key) {
-  for (const DeviceModel &model : Models)
-    if (key == model.key)
-      return &model;
-  return nullptr;
-}
-
 Driver &Driver::get() {
   // Never destroyed: worker threads may outlive static destructors.
   static Driver &driver = *new Driver;
   return driver;
 }
 
-static thread_local bool contextIsCurrent = false;
+std::uintptr_t planemu::newHandle() {
+  static std::atomic<std::uintptr_t> last{0x1000};
+  return last.fetch_add(16, std::memory_order_relaxed);
+}
+
 static thread_local std::string launchLabel;
 
 static std::mutex messageMutex;
@@ -82,17 +58,25 @@ void planemu::setLaunchLabel(std::string label) { launchLabel = std::move(label)
 
 std::string planemu::takeLaunchLabel() { return std::exchange(launchLabel, {}); }
 
-CUresult planemu::enter(bool context) {
-  Driver &driver = Driver::get();
+std::string planemu::hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+CUresult planemu::enter(Driver &driver, bool needsContext) {
   if (!driver.initialized())
     return CUDA_ERROR_NOT_INITIALIZED;
-  if (!context)
+  if (inHostFunction())
+    return failWith(CUDA_ERROR_NOT_PERMITTED, "a host function may not call the driver");
+  if (!needsContext)
     return CUDA_SUCCESS;
-  if (!contextIsCurrent)
+  Context *context = Driver::current();
+  if (!context)
     return CUDA_ERROR_INVALID_CONTEXT;
-  if (!driver.retained)
+  if (!context->alive)
     return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  return driver.sticky;
+  return context->sticky;
 }
 
 /// The widest instruction set that the host has, or the one PLANEMU_HOST_ISA names, by which tests
@@ -142,14 +126,11 @@ CUresult Driver::initialize() {
   if (model)
     return CUDA_SUCCESS;
   const char *target = std::getenv("PLANEMU_TARGET");
-  const DeviceModel *found = findDeviceModel(target && *target ? target : "gb10");
-  if (!found) {
-    std::string known;
-    for (const DeviceModel &row : Models)
-      known += std::string(known.empty() ? "" : ", ") + row.key;
+  std::string key = target && *target ? target : chosenTarget.empty() ? "gb10" : chosenTarget;
+  const DeviceModel *found = findDeviceModel(key);
+  if (!found)
     return failWith(CUDA_ERROR_NO_DEVICE,
-                    std::string("PLANEMU_TARGET is '") + target + "', known are " + known);
-  }
+                    "PLANEMU_TARGET is '" + key + "', known are " + knownDeviceModels());
   if (const char *threads = std::getenv("PLANEMU_THREADS"))
     pool.setThreads(static_cast<unsigned>(std::strtoul(threads, nullptr, 10)));
   if (const char *steps = std::getenv("PLANEMU_MAX_STEPS")) {
@@ -172,20 +153,6 @@ CUresult Driver::initialize() {
   return CUDA_SUCCESS;
 }
 
-void Driver::destroyContext() {
-  modules.clear();
-  functions.clear();
-  streams.clear();
-  events.clear();
-  graphs.clear();
-  execs.clear();
-  memory.reset();
-  for (auto &[pointer, bytes] : hostAllocations)
-    std::free(pointer);
-  hostAllocations.clear();
-  sticky = CUDA_SUCCESS;
-}
-
 // --- Exported ---------------------------------------------------------------
 
 PLANEMU_EXPORT cuInit(unsigned flags) {
@@ -199,28 +166,8 @@ PLANEMU_EXPORT cuInit(unsigned flags) {
 PLANEMU_EXPORT cuDriverGetVersion(int *version) {
   if (!version)
     return CUDA_ERROR_INVALID_VALUE;
-  *version = 13000;
+  *version = DriverVersion;
   return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuGetErrorName(CUresult error, const char **text) {
-  if (!text)
-    return CUDA_ERROR_INVALID_VALUE;
-  switch (error) {
-#define PLANEMU_NAME(Name, Value)                                                                  \
-  case Name:                                                                                       \
-    *text = #Name;                                                                                 \
-    return CUDA_SUCCESS;
-    PLAN_CUDA_RESULTS(PLANEMU_NAME)
-#undef PLANEMU_NAME
-  }
-  *text = nullptr;
-  return CUDA_ERROR_INVALID_VALUE;
-}
-
-PLANEMU_EXPORT cuGetErrorString(CUresult error, const char **text) {
-  // The name says as much as a sentence would; what happened is in planemu_last_error.
-  return cuGetErrorName(error, text);
 }
 
 PLANEMU_EXPORT cuDeviceGetCount(int *count) {
@@ -241,162 +188,119 @@ PLANEMU_EXPORT cuDeviceGet(CUdevice *device, int ordinal) {
   return CUDA_SUCCESS;
 }
 
+/// For functions that answer something about device 0.
+#define CHECK_DEVICE(Good)                                                                         \
+  PLANEMU_ENTER(false);                                                                            \
+  if (!(Good))                                                                                     \
+    return CUDA_ERROR_INVALID_VALUE;                                                               \
+  if (device != 0)                                                                                 \
+  return CUDA_ERROR_INVALID_DEVICE
+
 PLANEMU_EXPORT cuDeviceGetName(char *name, int length, CUdevice device) {
-  PLANEMU_ENTER(false);
-  if (!name || length <= 0)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0)
-    return CUDA_ERROR_INVALID_DEVICE;
+  CHECK_DEVICE(name && length > 0);
   std::snprintf(name, static_cast<std::size_t>(length), "%s", driver.model->name);
   return CUDA_SUCCESS;
 }
 
+PLANEMU_EXPORT cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
+  CHECK_DEVICE(uuid);
+  // Tells emulated devices apart, nothing else.
+  std::memset(uuid->bytes, 0, sizeof(uuid->bytes));
+  std::strncpy(uuid->bytes, "planemu", sizeof(uuid->bytes));
+  std::snprintf(uuid->bytes + 8, 8, "%s", driver.model->key);
+  return CUDA_SUCCESS;
+}
+PLANEMU_EXPORT cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+  return cuDeviceGetUuid_v2(uuid, device);
+}
+
 PLANEMU_EXPORT cuDeviceTotalMem_v2(std::size_t *bytes, CUdevice device) {
-  PLANEMU_ENTER(false);
-  if (!bytes)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0)
-    return CUDA_ERROR_INVALID_DEVICE;
+  CHECK_DEVICE(bytes);
   *bytes = driver.model->memory;
   return CUDA_SUCCESS;
 }
 
 PLANEMU_EXPORT cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
-  PLANEMU_ENTER(false);
-  if (!value)
-    return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0)
-    return CUDA_ERROR_INVALID_DEVICE;
-  const DeviceModel &m = *driver.model;
-  switch (attribute) {
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
-    *value = 1024;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
-    *value = 64;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
-    *value = 0x7fffffff;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-  case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
-    *value = 65535;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-    *value = 48 * KiB;
-    break;
-  case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY:
-    *value = 64 * KiB;
-    break;
-  case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-    *value = 32;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
-  case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
-    *value = 65536;
-    break;
-  case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-    *value = 1000000; // kHz; nominal, nothing is timed by it
-    break;
-  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-    *value = m.multiprocessors;
-    break;
-  case CU_DEVICE_ATTRIBUTE_INTEGRATED:
-    *value = m.integrated;
-    break;
-  case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
-  case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
-  case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-  case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
-    *value = 1;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
-    *value = 1000000;
-    break;
-  case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
-    *value = 256;
-    break;
-  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
-    *value = m.l2Bytes;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-    *value = m.threadsPerMultiprocessor;
-    break;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-    *value = m.sm / 10;
-    break;
-  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-    *value = m.sm % 10;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
-    *value = m.sharedPerMultiprocessor;
-    break;
-  case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
-    *value = 0; // CTAs of a grid are not resident together
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-    *value = m.sharedPerBlockOptin;
-    break;
-  case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
-    *value = m.threadsPerMultiprocessor == 2048 ? 32 : 24;
-    break;
-  case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
-    *value = KiB;
-    break;
-  default:
+  CHECK_DEVICE(value);
+  if (!deviceAttribute(*driver.model, attribute, *value))
     return failWith(CUDA_ERROR_INVALID_VALUE,
                     "device attribute " + std::to_string(attribute) + " is not known");
-  }
   return CUDA_SUCCESS;
 }
 
-// The one context; its address is the handle.
-static CUcontext primaryContext() { return reinterpret_cast<CUcontext>(&Driver::get()); }
+PLANEMU_EXPORT cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
+  CHECK_DEVICE(major && minor);
+  *major = driver.model->sm / 10;
+  *minor = driver.model->sm % 10;
+  return CUDA_SUCCESS;
+}
 
-PLANEMU_EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+PLANEMU_EXPORT cuDeviceGetProperties(CUdevprop *properties, CUdevice device) {
+  CHECK_DEVICE(properties);
+  auto get = [&](int number) {
+    int value = 0;
+    deviceAttribute(*driver.model, number, value);
+    return value;
+  };
+  enum : int { // the attributes' numbers, to say which is which
+#define PLANEMU_ATTRIBUTE(Name, Number, Value) Name = Number,
+#include "runtime/emulator/driver/DeviceAttributes.def"
+  };
+  *properties = {get(MAX_THREADS_PER_BLOCK),
+                 {get(MAX_BLOCK_DIM_X), get(MAX_BLOCK_DIM_Y), get(MAX_BLOCK_DIM_Z)},
+                 {get(MAX_GRID_DIM_X), get(MAX_GRID_DIM_Y), get(MAX_GRID_DIM_Z)},
+                 get(MAX_SHARED_MEMORY_PER_BLOCK),
+                 get(TOTAL_CONSTANT_MEMORY),
+                 get(WARP_SIZE),
+                 get(MAX_PITCH),
+                 get(MAX_REGISTERS_PER_BLOCK),
+                 get(CLOCK_RATE),
+                 get(TEXTURE_ALIGNMENT)};
+  return CUDA_SUCCESS;
+}
+
+static constexpr char BusId[] = "0000:01:00.0"; // as in DeviceAttributes.def
+
+PLANEMU_EXPORT cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
+  CHECK_DEVICE(id && length > 0);
+  std::snprintf(id, static_cast<std::size_t>(length), "%s", BusId);
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
   PLANEMU_ENTER(false);
-  if (!context)
+  if (!device || !id)
     return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0)
-    return CUDA_ERROR_INVALID_DEVICE;
-  if (driver.retained++ == 0) {
-    driver.memory = std::make_unique<Memory>(driver.model->memory);
-    driver.observeMemory();
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  bool read = std::sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4 ||
+              std::sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3;
+  if (!read) {
+    domain = 0;
+    read = std::sscanf(id, "%x:%x.%x", &bus, &slot, &function) == 3;
   }
-  *context = primaryContext();
-  return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  PLANEMU_ENTER(false);
-  if (device != 0)
-    return CUDA_ERROR_INVALID_DEVICE;
-  if (!driver.retained)
-    return CUDA_ERROR_INVALID_CONTEXT;
-  if (--driver.retained == 0)
-    driver.destroyContext();
-  return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuCtxSetCurrent(CUcontext context) {
-  PLANEMU_ENTER(false);
-  if (context && (context != primaryContext() || !driver.retained))
-    return CUDA_ERROR_INVALID_CONTEXT;
-  contextIsCurrent = context != nullptr;
-  return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuCtxGetCurrent(CUcontext *context) {
-  PLANEMU_ENTER(false);
-  if (!context)
+  if (!read)
     return CUDA_ERROR_INVALID_VALUE;
-  *context = contextIsCurrent ? primaryContext() : nullptr;
+  if (domain != 0 || bus != 1 || slot != 0 || function != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *device = 0;
   return CUDA_SUCCESS;
 }
 
-PLANEMU_EXPORT cuCtxSynchronize() {
-  PLANEMU_ENTER(true);
+// A device is no peer of itself, and there is no other.
+
+PLANEMU_EXPORT cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+  CHECK_DEVICE(can);
+  if (peer != 0)
+    return CUDA_ERROR_INVALID_DEVICE;
+  *can = 0;
   return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device,
+                                       CUdevice peer) {
+  CHECK_DEVICE(value && attribute >= CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK &&
+               attribute <= CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED);
+  // Equal devices are not a valid pair.
+  (void)peer;
+  return CUDA_ERROR_INVALID_DEVICE;
 }

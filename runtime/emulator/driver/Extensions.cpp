@@ -22,12 +22,12 @@ CUresult Driver::setChecks(const std::string &list) {
   static constexpr struct {
     const char *name;
     unsigned check;
-  } Names[] = {{"mem", PLANEMU_CHECK_MEM},
-               {"init", PLANEMU_CHECK_INIT},
-               {"race", PLANEMU_CHECK_RACE},
-               {"sync", PLANEMU_CHECK_SYNC},
-               {"all", PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE |
-                           PLANEMU_CHECK_SYNC}};
+  } Names[] = {
+      {"mem", PLANEMU_CHECK_MEM},
+      {"init", PLANEMU_CHECK_INIT},
+      {"race", PLANEMU_CHECK_RACE},
+      {"sync", PLANEMU_CHECK_SYNC},
+      {"all", PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC}};
   std::stringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     auto found = std::find_if(std::begin(Names), std::end(Names),
@@ -42,8 +42,9 @@ CUresult Driver::setChecks(const std::string &list) {
 }
 
 void Driver::observeMemory() {
-  if (memory)
-    memory->observe(checks & PLANEMU_CHECK_INIT, checks & PLANEMU_CHECK_MEM);
+  for (auto &[handle, context] : contexts)
+    if (context->alive)
+      context->memory->observe(checks & PLANEMU_CHECK_INIT, checks & PLANEMU_CHECK_MEM);
 }
 
 const char *planemu_last_error(void) { return lend<0>(lastMessage()); }
@@ -68,8 +69,28 @@ void planemu_label_launch(const char *label) { setLaunchLabel(label ? label : ""
 void planemu_name_range(uint64_t address, size_t bytes, const char *name) {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
-  if (driver.memory && name && bytes)
-    driver.memory->name(address, bytes, name);
+  // Any thread may name a range: it goes to the context that has it, or will have it.
+  Context *context = driver.ownerOf(address);
+  if (!context)
+    context = Driver::current();
+  if (!context || !context->alive)
+    context = driver.retained ? driver.primary.get() : nullptr;
+  if (context && name && bytes)
+    context->memory->name(address, bytes, name);
+}
+
+int planemu_set_target(const char *target) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (driver.initialized())
+    return failWith(CUDA_ERROR_ILLEGAL_STATE,
+                    "planemu_set_target must come before the first cuInit");
+  if (!target || !findDeviceModel(target))
+    return failWith(CUDA_ERROR_INVALID_VALUE, std::string("target '") + (target ? target : "") +
+                                                  "' is not known, known are " +
+                                                  knownDeviceModels());
+  driver.chosenTarget = target;
+  return CUDA_SUCCESS;
 }
 
 void planemu_set_checks(unsigned checks) {

@@ -1,4 +1,4 @@
-//===- LaunchKernel.cpp - cuLaunchKernel, and running nodes ---------------===//
+//===- LaunchKernel.cpp - launches, and running work ----------------------===//
 //
 // Checks that a launch is one the device would take, then runs it or records it.
 //===----------------------------------------------------------------------===//
@@ -7,43 +7,27 @@
 #include "runtime/emulator/driver/Driver.h"
 #include "runtime/emulator/observe/LaunchObserver.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <optional>
 
 using namespace planemu;
 
-CUresult Driver::execute(const Node &node) {
-  if (const auto *kernel = std::get_if<KernelNode>(&node))
-    return runKernel(*kernel);
-  if (const auto *copy = std::get_if<CopyNode>(&node)) {
-    for (auto [device, address] :
-         {std::pair(copy->toDevice, copy->to), std::pair(copy->fromDevice, copy->from)})
-      if (device && !memory->covers(address, copy->bytes))
-        return failWith(CUDA_ERROR_INVALID_VALUE,
-                        "copy of " + std::to_string(copy->bytes) +
-                            " bytes leaves its allocation; the address is " +
-                            memory->describe(address));
-    std::memmove(reinterpret_cast<void *>(copy->to), reinterpret_cast<const void *>(copy->from),
-                 copy->bytes);
-    if (copy->toDevice)
-      memory->copied(copy->to, copy->fromDevice ? copy->from : 0, copy->bytes);
-    return CUDA_SUCCESS;
-  }
-  const FillNode &fill = std::get<FillNode>(node);
-  if (fill.count > (1ull << 48) || !memory->covers(fill.to, fill.count * fill.width))
-    return failWith(CUDA_ERROR_INVALID_VALUE, "fill of " + std::to_string(fill.count) +
-                                                  " elements leaves its "
-                                                  "allocation; the address is " +
-                                                  memory->describe(fill.to));
-  memory->wrote(fill.to, fill.count * fill.width);
-  if (fill.value == 0)
-    memory->zero(fill.to, fill.count * fill.width);
-  else if (fill.width == 1)
-    std::memset(reinterpret_cast<void *>(fill.to), static_cast<int>(fill.value), fill.count);
-  else
-    std::fill_n(reinterpret_cast<std::uint32_t *>(fill.to), fill.count, fill.value);
-  return CUDA_SUCCESS;
+CUresult Driver::execute(Context &context, const Work &work) {
+  if (context.sticky != CUDA_SUCCESS)
+    return context.sticky;
+  if (const auto *kernel = std::get_if<KernelWork>(&work))
+    return runKernel(context, *kernel);
+  if (const auto *copy = std::get_if<CopyWork>(&work))
+    return runCopy(context, *copy);
+  if (const auto *fill = std::get_if<FillWork>(&work))
+    return runFill(context, *fill);
+  if (const auto *record = std::get_if<RecordWork>(&work))
+    record->event->time = std::chrono::steady_clock::now();
+  else if (const auto *release = std::get_if<FreeWork>(&work); release && !release->inGraph)
+    return free(context, release->address);
+  return CUDA_SUCCESS; // what is left has no effect of its own
 }
 
 static CUresult resultOf(FaultKind kind) {
@@ -63,12 +47,6 @@ static CUresult resultOf(FaultKind kind) {
     break;
   }
   return CUDA_ERROR_LAUNCH_FAILED;
-}
-
-static std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 /// What stands in lines `first` to `last`: their start and the last one.
@@ -172,7 +150,8 @@ static std::string countersOf(const Launch &launch, std::size_t index, const Cou
          ",\"block\":" + triple(launch.block) + ",\"counters\":" + counters.json() + "}";
 }
 
-CUresult Driver::runKernel(const KernelNode &node) {
+CUresult Driver::runKernel(Context &context, const KernelWork &node) {
+  Memory &memory = *context.memory;
   Launch launch;
   launch.kernel = node.function->kernel.get();
   std::copy(node.grid, node.grid + 3, launch.grid);
@@ -183,35 +162,38 @@ CUresult Driver::runKernel(const KernelNode &node) {
   launch.label = node.label;
   launch.maxSteps = maxSteps ? maxSteps : DefaultMaxSteps;
   launch.seed = scheduleSeed;
-  launch.memory = memory.get();
+  launch.cooperative = node.cooperative;
+  launch.memory = &memory;
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
   launch.serial = checks != 0;
   std::optional<LaunchObserver> observer;
   if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
     if (races.nearlyFull()) {
-      memory->clearRaceCells();
+      for (auto &[handle, other] : contexts)
+        if (other->alive)
+          other->memory->clearRaceCells();
       races.restart();
     }
     races.startLaunch();
     launch.observer = &observer.emplace(launch, checks, counts, findings, races);
   }
   std::uint64_t lent = reinterpret_cast<std::uint64_t>(node.parameters.data());
-  memory->lend(lent, node.parameters.size());
+  memory.lend(lent, node.parameters.size());
   try {
     pool.run(launch);
   } catch (const std::bad_alloc &) {
-    memory->takeBack(lent);
+    memory.takeBack(lent);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   if (!node.parameters.empty())
-    memory->takeBack(lent);
+    memory.takeBack(lent);
   if (counts)
     launchCounters.push_back(countersOf(launch, launchCounters.size(), observer->counters()));
   if (launch.faulted) {
     if (checks)
       addFault(findings, launch);
-    sticky = failWith(resultOf(launch.fault.kind), describeFault(launch));
+    context.sticky = failWith(resultOf(launch.fault.kind), describeFault(launch));
   }
   return CUDA_SUCCESS;
 }
@@ -250,44 +232,137 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
   return CUDA_SUCCESS;
 }
 
-PLANEMU_EXPORT cuLaunchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gridZ,
-                              unsigned blockX, unsigned blockY, unsigned blockZ,
-                              unsigned sharedBytes, CUstream stream, void **parameters,
-                              void **extra) {
-  PLANEMU_ENTER(true);
-  std::string label = takeLaunchLabel();
-  auto found = driver.functions.find(reinterpret_cast<FunctionHandle *>(handle));
-  if (found == driver.functions.end())
+CUresult planemu::prepareLaunch(Driver &driver, CUfunction handle, const LaunchShape &shape,
+                                void **parameters, void **extra, KernelWork &work) {
+  std::shared_ptr<FunctionHandle> function = findFunction(driver, handle);
+  if (!function)
     return CUDA_ERROR_INVALID_HANDLE;
-  FunctionHandle &function = *found->first;
-  const Kernel &kernel = *function.kernel;
-  auto refuse = [&](const std::string &why) {
-    return failWith(CUDA_ERROR_INVALID_VALUE, "launch of kernel '" + kernel.name + "': " + why);
+  const Kernel &kernel = *function->kernel;
+  auto refuse = [&](const std::string &why, CUresult result = CUDA_ERROR_INVALID_VALUE) {
+    return failWith(result, "launch of kernel '" + kernel.name + "': " + why);
   };
-  if (!gridX || !gridY || !gridZ || gridX > 0x7fffffff || gridY > 65535 || gridZ > 65535)
+  const unsigned *grid = shape.grid, *block = shape.block;
+  if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 ||
+      grid[2] > 65535)
     return refuse("bad grid");
-  if (!blockX || !blockY || !blockZ || blockX > 1024 || blockY > 1024 || blockZ > 64)
+  if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64)
     return refuse("bad block");
-  std::uint64_t threads = std::uint64_t(blockX) * blockY * blockZ;
+  std::uint64_t threads = std::uint64_t(block[0]) * block[1] * block[2];
   if (threads > kernel.maxThreads)
     return refuse(std::to_string(threads) + " threads a block, at most " +
                   std::to_string(kernel.maxThreads) + " are allowed");
   const std::uint32_t *required = kernel.reqNtid;
-  if (required[0] && (blockX != required[0] || blockY != required[1] || blockZ != required[2]))
+  if (required[0] &&
+      (block[0] != required[0] || block[1] != required[1] || block[2] != required[2]))
     return refuse("the block differs from the kernel's .reqntid");
-  if (sharedBytes > function.dynamicSharedLimit)
-    return refuse(std::to_string(sharedBytes) +
+  if (shape.shared > function->dynamicSharedLimit)
+    return refuse(std::to_string(shape.shared) +
                   " bytes of dynamic shared memory, the limit set for the kernel is " +
-                  std::to_string(function.dynamicSharedLimit));
-  KernelNode node{driver.modules[found->second],
-                  &function,
-                  {gridX, gridY, gridZ},
-                  {blockX, blockY, blockZ},
-                  sharedBytes,
-                  {},
-                  std::move(label)};
-  if (CUresult result = gatherParameters(kernel, parameters, extra, node.parameters);
-      result != CUDA_SUCCESS)
-    return result;
-  return driver.enqueue(stream, std::move(node));
+                  std::to_string(function->dynamicSharedLimit));
+  if (shape.cooperative) {
+    std::uint64_t most =
+        std::uint64_t(residentBlocks(*driver.model, *function, static_cast<unsigned>(threads),
+                                     shape.shared)) *
+        static_cast<std::uint64_t>(driver.model->multiprocessors);
+    std::uint64_t asked = std::uint64_t(grid[0]) * grid[1] * grid[2];
+    if (asked > most)
+      return refuse("a cooperative launch of " + std::to_string(asked) + " blocks, " +
+                        std::to_string(most) + " fit on the device at once",
+                    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  }
+  work.module = driver.modules.find(reinterpret_cast<CUmodule>(function->module->handle));
+  work.function = function;
+  std::copy(grid, grid + 3, work.grid);
+  std::copy(block, block + 3, work.block);
+  work.dynamicShared = shape.shared;
+  work.cooperative = shape.cooperative;
+  return gatherParameters(kernel, parameters, extra, work.parameters);
+}
+
+static CUresult launchIn(CUstream streamHandle, CUfunction handle, const LaunchShape &shape,
+                         void **parameters, void **extra) {
+  PLANEMU_ENTER_CONTEXT;
+  KernelWork work;
+  work.label = takeLaunchLabel();
+  std::shared_ptr<Stream> stream = driver.findStream(streamHandle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  PLANEMU_TRY(prepareLaunch(driver, handle, shape, parameters, extra, work));
+  if (work.module->context != stream->context.get())
+    return failWith(CUDA_ERROR_INVALID_HANDLE,
+                    "launch of kernel '" + work.function->name +
+                        "': the stream belongs to another context than the kernel");
+  return driver.enqueue(*stream, std::move(work));
+}
+
+PLANEMU_EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                              unsigned blockX, unsigned blockY, unsigned blockZ,
+                              unsigned sharedBytes, CUstream stream, void **parameters,
+                              void **extra) {
+  return launchIn(stream, function,
+                  {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, false}, parameters,
+                  extra);
+}
+
+PLANEMU_EXPORT cuLaunchCooperativeKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                                         unsigned gridZ, unsigned blockX, unsigned blockY,
+                                         unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                                         void **parameters) {
+  return launchIn(stream, function,
+                  {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, true}, parameters,
+                  nullptr);
+}
+
+/// Attributes that have no effect here are taken; those that would have one are refused.
+static CUresult readAttributes(const CUlaunchConfig &config, LaunchShape &shape) {
+  if (config.numAttrs && !config.attrs)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto cluster = [](const auto &dim) {
+    return dim.x == 1 && dim.y == 1 && dim.z == 1
+               ? CUDA_SUCCESS
+               : failWith(dim.x && dim.y && dim.z ? CUDA_ERROR_NOT_SUPPORTED
+                                                  : CUDA_ERROR_INVALID_VALUE,
+                          "clusters of " + std::to_string(dim.x) + " x " + std::to_string(dim.y) +
+                              " x " + std::to_string(dim.z) + " blocks; only 1 x 1 x 1 runs");
+  };
+  for (unsigned n = 0; n < config.numAttrs; ++n) {
+    const CUlaunchAttribute &attribute = config.attrs[n];
+    switch (attribute.id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      shape.cooperative = attribute.value.cooperative != 0;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+      PLANEMU_TRY(cluster(attribute.value.clusterDim));
+      break;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    // The launch may begin early; here it begins when its turn comes.
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    // Hints about caches, waiting and scheduling.
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      break;
+    default:
+      return failWith(CUDA_ERROR_NOT_SUPPORTED,
+                      "launch attribute " + std::to_string(attribute.id) + " is not emulated");
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                                void **parameters, void **extra) {
+  if (!config)
+    return CUDA_ERROR_INVALID_VALUE;
+  LaunchShape shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
+                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    config->sharedMemBytes,
+                    false};
+  PLANEMU_TRY(readAttributes(*config, shape));
+  return launchIn(config->hStream, function, shape, parameters, extra);
 }

@@ -25,7 +25,7 @@ static bool targetRuns(const PtxModule &ptx, int sm) {
   return target <= sm;
 }
 
-static void placeVariables(Driver &driver, Module &module, ModuleLayout &layout) {
+static void placeVariables(Module &module, ModuleLayout &layout) {
   for (const Variable &variable : module.ptx->variables) {
     if (variable.space == Space::Shared || variable.external)
       continue;
@@ -33,10 +33,10 @@ static void placeVariables(Driver &driver, Module &module, ModuleLayout &layout)
     if (variable.bytes == 0)
       throw PtxError("line " + std::to_string(variable.line) + ": variable '" + variable.name +
                      "' has no size");
-    if (driver.memory->allocate(variable.bytes, address) != Memory::Result::Ok)
+    if (module.context->memory->allocate(variable.bytes, address) != Memory::Result::Ok)
       throw PtxError("line " + std::to_string(variable.line) + ": no memory for variable '" +
                      variable.name + "'");
-    driver.memory->name(address, variable.bytes, variable.name);
+    module.context->memory->name(address, variable.bytes, variable.name);
     layout.globals[variable.name] = address;
     module.globals[variable.name] = {address, variable.bytes};
   }
@@ -59,9 +59,11 @@ static void placeVariables(Driver &driver, Module &module, ModuleLayout &layout)
   }
 }
 
-static void freeVariables(Driver &driver, Module &module) {
+static void freeVariables(Module &module) {
+  if (!module.context->alive)
+    return;
   for (auto &[name, global] : module.globals)
-    driver.memory->free(global.address);
+    module.context->memory->free(global.address);
 }
 
 static void load(Driver &driver, Module &module, std::string text) {
@@ -77,11 +79,12 @@ static void load(Driver &driver, Module &module, std::string text) {
                        ", the device is sm_" + std::to_string(driver.model->sm),
                    PtxError::Target);
   ModuleLayout layout;
-  placeVariables(driver, module, layout);
+  placeVariables(module, layout);
   for (const auto &function : ptx.functions) {
     if (!function->entry || function->external)
       continue;
-    auto handle = std::make_unique<FunctionHandle>();
+    auto handle = std::make_shared<FunctionHandle>();
+    handle->name = function->name;
     handle->module = &module;
     handle->kernel = Decoder(ptx, layout, *driver.instructions).decode(*function);
     std::uint32_t limit = 48u << 10;
@@ -136,28 +139,17 @@ static std::string warningsOf(const Module &module) {
   return text;
 }
 
-PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count,
-                                  CUjit_option *options, void **values) {
-  PLANEMU_ENTER(true);
-  if (!handle || !image || (count && (!options || !values)))
+CUresult planemu::loadModule(Driver &driver, Context &context, std::string ptx, unsigned count,
+                             CUjit_option *options, void **values,
+                             std::shared_ptr<Module> &module) {
+  if (count && (!options || !values))
     return CUDA_ERROR_INVALID_VALUE;
-  std::uint32_t magic;
-  std::memcpy(&magic, image, 1);
-  magic &= 0xff;
-  if (magic == 0x7f || magic == 0x50 || magic == 0xed) {
-    std::memcpy(&magic, image, sizeof(magic));
-    if (magic == 0x464c457f)
-      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                      "the image is a cubin; the emulator runs PTX only");
-    if (magic == 0xba55ed50)
-      return failWith(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                      "the image is a fatbin; the emulator runs plain PTX only");
-  }
-  auto module = std::make_shared<Module>();
+  module = std::make_shared<Module>();
+  module->context = &context;
   try {
-    load(driver, *module, static_cast<const char *>(image));
+    load(driver, *module, std::move(ptx));
   } catch (const PtxError &error) {
-    freeVariables(driver, *module);
+    freeVariables(*module);
     std::string text = std::string("ptx: error: ") + error.what();
     writeLog(text, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, count, options,
              values);
@@ -165,122 +157,116 @@ PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned 
                                                       : CUDA_ERROR_INVALID_PTX,
                     std::move(text));
   } catch (const std::bad_alloc &) {
-    freeVariables(driver, *module);
+    freeVariables(*module);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   for (auto &[name, function] : module->functions)
-    driver.functions[function.get()] = module.get();
+    driver.functions.add(function);
   writeLog(warningsOf(*module), CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, count,
            options, values);
-  *handle = reinterpret_cast<CUmodule>(module.get());
-  driver.modules[module.get()] = module;
+  driver.modules.add(module);
   return CUDA_SUCCESS;
 }
 
+void planemu::unloadModule(Driver &driver, Module &module) {
+  for (auto &[name, function] : module.functions)
+    driver.functions.remove(reinterpret_cast<CUfunction>(function->handle));
+  freeVariables(module);
+  driver.modules.remove(reinterpret_cast<CUmodule>(module.handle));
+}
+
+// --- Exported -----------------------------------------------------------------
+
+PLANEMU_EXPORT cuModuleLoadDataEx(CUmodule *handle, const void *image, unsigned count,
+                                  CUjit_option *options, void **values) {
+  PLANEMU_ENTER_CONTEXT;
+  if (!handle || !image || (count && (!options || !values)))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::string ptx;
+  PLANEMU_TRY(readPtxImage(*driver.model, image, ptx));
+  std::shared_ptr<Module> module;
+  PLANEMU_TRY(loadModule(driver, context, std::move(ptx), count, options, values, module));
+  *handle = reinterpret_cast<CUmodule>(module->handle);
+  return CUDA_SUCCESS;
+}
+PLANEMU_EXPORT cuModuleLoadData(CUmodule *handle, const void *image) {
+  return cuModuleLoadDataEx(handle, image, 0, nullptr, nullptr);
+}
+PLANEMU_EXPORT cuModuleLoadFatBinary(CUmodule *handle, const void *image) {
+  return cuModuleLoadDataEx(handle, image, 0, nullptr, nullptr);
+}
+
+PLANEMU_EXPORT cuModuleLoad(CUmodule *handle, const char *name) {
+  PLANEMU_ENTER_CONTEXT;
+  if (!handle || !name)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::string ptx;
+  PLANEMU_TRY(readPtxFile(*driver.model, name, ptx));
+  std::shared_ptr<Module> module;
+  PLANEMU_TRY(loadModule(driver, context, std::move(ptx), 0, nullptr, nullptr, module));
+  *handle = reinterpret_cast<CUmodule>(module->handle);
+  return CUDA_SUCCESS;
+}
+
+/// For functions about one module.
+#define ENTER_MODULE(Good)                                                                         \
+  PLANEMU_ENTER_CONTEXT;                                                                           \
+  if (!(Good))                                                                                     \
+    return CUDA_ERROR_INVALID_VALUE;                                                               \
+  std::shared_ptr<Module> module = driver.modules.find(handle);                                    \
+  if (!module)                                                                                     \
+  return CUDA_ERROR_INVALID_HANDLE
+
 PLANEMU_EXPORT cuModuleUnload(CUmodule handle) {
-  PLANEMU_ENTER(true);
-  auto found = driver.modules.find(reinterpret_cast<Module *>(handle));
-  if (found == driver.modules.end())
-    return CUDA_ERROR_INVALID_HANDLE;
-  for (auto &[name, function] : found->second->functions)
-    driver.functions.erase(function.get());
-  freeVariables(driver, *found->second);
-  driver.modules.erase(found);
+  ENTER_MODULE(true);
+  if (module->library)
+    return failWith(CUDA_ERROR_NOT_PERMITTED, "the module goes when its library is unloaded");
+  driver.drain(lock, context);
+  unloadModule(driver, *module);
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
+  PLANEMU_ENTER(false);
+  if (!mode)
+    return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_EAGER_LOADING;
   return CUDA_SUCCESS;
 }
 
 PLANEMU_EXPORT cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name) {
-  PLANEMU_ENTER(true);
-  if (!function || !name)
-    return CUDA_ERROR_INVALID_VALUE;
-  auto module = driver.modules.find(reinterpret_cast<Module *>(handle));
-  if (module == driver.modules.end())
-    return CUDA_ERROR_INVALID_HANDLE;
-  auto found = module->second->functions.find(name);
-  if (found == module->second->functions.end())
+  ENTER_MODULE(function && name && *name);
+  auto found = module->functions.find(name);
+  if (found == module->functions.end())
     return failWith(CUDA_ERROR_NOT_FOUND, std::string("the module has no kernel '") + name + "'");
-  *function = reinterpret_cast<CUfunction>(found->second.get());
+  *function = reinterpret_cast<CUfunction>(found->second->handle);
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuModuleGetFunctionCount(unsigned *count, CUmodule handle) {
+  ENTER_MODULE(count);
+  *count = static_cast<unsigned>(module->functions.size());
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuModuleEnumerateFunctions(CUfunction *functions, unsigned most, CUmodule handle) {
+  ENTER_MODULE(functions);
+  unsigned n = 0;
+  for (auto &[name, function] : module->functions)
+    if (n < most)
+      functions[n++] = reinterpret_cast<CUfunction>(function->handle);
   return CUDA_SUCCESS;
 }
 
 PLANEMU_EXPORT cuModuleGetGlobal_v2(CUdeviceptr *address, std::size_t *bytes, CUmodule handle,
                                     const char *name) {
-  PLANEMU_ENTER(true);
-  if (!name)
-    return CUDA_ERROR_INVALID_VALUE;
-  auto module = driver.modules.find(reinterpret_cast<Module *>(handle));
-  if (module == driver.modules.end())
-    return CUDA_ERROR_INVALID_HANDLE;
-  auto found = module->second->globals.find(name);
-  if (found == module->second->globals.end())
-    return CUDA_ERROR_NOT_FOUND;
+  ENTER_MODULE(name && (address || bytes));
+  auto found = module->globals.find(name);
+  if (found == module->globals.end())
+    return failWith(CUDA_ERROR_NOT_FOUND, std::string("the module has no variable '") + name + "'");
   if (address)
     *address = found->second.address;
   if (bytes)
     *bytes = found->second.bytes;
-  return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
-  PLANEMU_ENTER(true);
-  if (!value)
-    return CUDA_ERROR_INVALID_VALUE;
-  auto found = driver.functions.find(reinterpret_cast<FunctionHandle *>(handle));
-  if (found == driver.functions.end())
-    return CUDA_ERROR_INVALID_HANDLE;
-  const FunctionHandle &function = *found->first;
-  const Kernel &kernel = *function.kernel;
-  switch (attribute) {
-  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-    *value = static_cast<int>(kernel.maxThreads);
-    break;
-  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-    *value = static_cast<int>(kernel.staticShared);
-    break;
-  case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-  case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-    *value = 0;
-    break;
-  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-    *value = static_cast<int>(kernel.localBytes);
-    break;
-  case CU_FUNC_ATTRIBUTE_NUM_REGS:
-    *value = static_cast<int>(std::min(255u, kernel.registersUsed));
-    break;
-  case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    *value = static_cast<int>(function.module->ptx->target);
-    break;
-  case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-    *value = driver.model->sm;
-    break;
-  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-    *value = static_cast<int>(function.dynamicSharedLimit);
-    break;
-  case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-    *value = -1;
-    break;
-  default:
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  return CUDA_SUCCESS;
-}
-
-PLANEMU_EXPORT cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
-  PLANEMU_ENTER(true);
-  auto found = driver.functions.find(reinterpret_cast<FunctionHandle *>(handle));
-  if (found == driver.functions.end())
-    return CUDA_ERROR_INVALID_HANDLE;
-  FunctionHandle &function = *found->first;
-  if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-    return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; // a hint
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
-    return CUDA_ERROR_INVALID_VALUE;
-  int most = driver.model->sharedPerBlockOptin - static_cast<int>(function.kernel->staticShared);
-  if (value < 0 || value > most)
-    return failWith(CUDA_ERROR_INVALID_VALUE,
-                    "kernel '" + function.kernel->name + "': " + std::to_string(value) +
-                        " bytes of dynamic shared memory, at most " + std::to_string(most) +
-                        " fit on sm_" + std::to_string(driver.model->sm));
-  function.dynamicSharedLimit = static_cast<std::uint32_t>(value);
   return CUDA_SUCCESS;
 }
