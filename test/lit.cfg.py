@@ -33,6 +33,8 @@ if os.path.exists("/usr/local/cuda/include/cuda.h"):
     config.available_features.add("cuda-headers")
     if shutil.which("clang++-22") and os.path.exists("/usr/local/cuda/nvvm/libdevice/libdevice.10.bc"):
         config.available_features.add("clang-cuda")
+if os.path.exists("/usr/local/cuda/lib64/stubs/libcuda.so"):
+    config.available_features.add("cuda-stub")
 if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source_root, ".git")):
     config.available_features.add("clang-format")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):

@@ -292,6 +292,7 @@ struct CUgraphExecUpdateResultInfo {
 /// Starts the declaration or definition of an exported function.
 #define PLANEMU_EXPORT extern "C" __attribute__((visibility("default"))) planemu::CUresult
 
+#if !defined(PLANEMU_ABI_TYPES_ONLY) // for a file that includes cuda.h
 // A definition whose parameters differ from the list is an error of the compiler.
 namespace planemu {
 inline namespace abi {
@@ -301,5 +302,6 @@ inline namespace abi {
 #include "runtime/emulator/driver/Functions.def"
 } // namespace abi
 } // namespace planemu
+#endif
 
 #endif // PLANEMU_DRIVER_ABI_H

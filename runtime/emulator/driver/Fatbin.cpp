@@ -155,8 +155,13 @@ CUresult planemu::readPtxImage(const DeviceModel &model, const void *image, std:
     std::uint64_t bytes = readAt<std::uint64_t>({header, sizeof(header)}, 8);
     if (bytes > MostBytes)
       return bad("the header tells a size of " + std::to_string(bytes) + " bytes");
+    // The last byte first: a wrong size shall not make us allocate as much.
+    char last;
+    if (begin + bytes < sizeof(header) ||
+        !copyFrom(static_cast<const char *>(image) + begin + bytes - 1, &last, 1))
+      return bad("it is shorter than its header tells");
     std::string copy(begin + bytes, '\0');
-    if (copy.size() < sizeof(header) || !copyFrom(image, copy.data(), copy.size()))
+    if (!copyFrom(image, copy.data(), copy.size()))
       return bad("it is shorter than its header tells");
     return readFatbin(model, copy, ptx);
   }
