@@ -45,7 +45,7 @@ static void placeVariables(Module &module, ModuleLayout &layout) {
     if (placed == module.globals.end())
       continue;
     char *at = reinterpret_cast<char *>(placed->second.address);
-    driver.memory->wrote(placed->second.address, placed->second.bytes);
+    module.context->memory->wrote(placed->second.address, placed->second.bytes);
     if (!variable.init.empty())
       std::memcpy(at, variable.init.data(), variable.init.size());
     for (const Relocation &relocation : variable.relocations) {
