@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 using namespace planc;
 using namespace planrun;
@@ -60,7 +61,9 @@ public:
   Status run();
 
 private:
+  Status openDevice();
   Status open();
+  Status runSteps();
   Status checkDumps() const;
   Status runStep(size_t index);
   Status runTurn(const std::vector<uint32_t> &sequences, const std::vector<int32_t> &tokens,
@@ -78,17 +81,40 @@ private:
 
 } // namespace
 
+/// The emulator reports the GPU that the bundle was made for first.
+Status DeviceRun::openDevice() {
+  planrt_device_options deviceOptions;
+  planrt_device_options_init(&deviceOptions);
+  deviceOptions.threads = options.threads;
+  deviceOptions.checks = options.checks;
+  deviceOptions.schedule_seed = options.scheduleSeed;
+  deviceOptions.counters = !options.counters.empty();
+  planrt_error *error = nullptr;
+  auto tryTarget = [&](const char *target) {
+    deviceOptions.target = target;
+    planrt_error_free(std::exchange(error, nullptr));
+    return planrt_device_open(options.device.c_str(), &deviceOptions, &handles.device, &error);
+  };
+  planrt_status status;
+  if (options.device == "emulator" && !bundle.manifest().targets.empty()) {
+    const bundle::Target &first = bundle.manifest().targets[0];
+    status = tryTarget(first.product.c_str());
+    // It knows every architecture, but not every product.
+    if (status == PLANRT_ERR_ARGUMENT)
+      status = tryTarget(fmt::format("sm_{}", first.sm).c_str());
+  } else {
+    status = tryTarget(nullptr);
+  }
+  return statusOf(status, error);
+}
+
 Status DeviceRun::open() {
   planrt_error *error = nullptr;
   planrt_status status = planrt_bundle_open(bundle.path().c_str(), &handles.bundle, &error);
   if (status != PLANRT_OK)
     return statusOf(status, error);
-  planrt_device_options deviceOptions;
-  planrt_device_options_init(&deviceOptions);
-  deviceOptions.threads = options.threads;
-  status = planrt_device_open(options.device.c_str(), &deviceOptions, &handles.device, &error);
-  if (status != PLANRT_OK)
-    return statusOf(status, error);
+  if (Status opened = openDevice(); !opened.ok())
+    return opened;
   status = options.seed ? planrt_weights_random(handles.bundle, handles.device, *options.seed,
                                                 &handles.weights, &error)
                         : planrt_weights_open(handles.bundle, handles.device,
@@ -231,11 +257,7 @@ Status DeviceRun::runStep(size_t index) {
   return {};
 }
 
-Status DeviceRun::run() {
-  if (Status status = checkDumps(); !status.ok())
-    return status;
-  if (Status status = open(); !status.ok())
-    return status;
+Status DeviceRun::runSteps() {
   if (options.compare) {
     Result<std::unique_ptr<Comparison>> opened = Comparison::open(
         bundle, program, options.threads, handles.weights, handles.session, handles.step);
@@ -252,6 +274,20 @@ Status DeviceRun::run() {
     results.passed = comparison->passed();
   }
   return {};
+}
+
+Status DeviceRun::run() {
+  if (Status status = checkDumps(); !status.ok())
+    return status;
+  if (Status status = open(); !status.ok())
+    return status;
+  Status status = runSteps();
+  // A step that failed has findings too: they say why.
+  for (size_t i = 0; i < planrt_device_finding_count(handles.device); ++i)
+    results.findings.emplace_back(planrt_device_finding(handles.device, i));
+  if (const char *counters = planrt_device_counters(handles.device))
+    results.counters = counters;
+  return status;
 }
 
 Status planrun::runOnDevice(const bundle::Bundle &bundle, const bundle::Program &program,

@@ -25,7 +25,12 @@ const char *const planrun::usage =
   --dump-dir DIR     where to write them
   --compare reference  judge every launch by the reference, on the device's own inputs
   --threads N        of the emulator or the reference; default: one a core
+  --check LIST       mem, init, race, sync or all: what the emulator checks in every launch
+  --schedule-seed S  permutes the order in which the emulator runs CTAs and warps
+  --counters F.json  count what the emulator does, write it, and print what the kernels cost
   --json             print one JSON object
+       plan-run --counters-diff A.json B.json [--json]
+  --counters-diff    compare two files of --counters, launch by launch; exit code 1 if they differ
   --help, --version
 exit code: 0 ok, 1 an input is wrong or a check failed, 2 usage, 3 the environment is wrong
 )";
@@ -92,6 +97,20 @@ static constexpr tools::Option<Options> table[] = {
      }},
     {"--threads",
      [](const std::string &v, Options &o) { return takeNumber("--threads", v, o.threads); }},
+    {"--check",
+     [](const std::string &v, Options &o) -> Status {
+       Result<uint32_t> checks = parseChecks(v);
+       if (!checks.ok())
+         return checks.takeError();
+       o.checks = *checks;
+       return {};
+     }},
+    {"--schedule-seed",
+     [](const std::string &v, Options &o) {
+       return takeNumber("--schedule-seed", v, o.scheduleSeed);
+     }},
+    {"--counters", setText<&Options::counters>},
+    {"--counters-diff", nullptr, &Options::countersDiff},
     {"--json", nullptr, &Options::json},
     {"--help", nullptr, &Options::help},
     {"--version", nullptr, &Options::version},
@@ -99,6 +118,8 @@ static constexpr tools::Option<Options> table[] = {
 
 /// What must be there, and what makes no sense together.
 static Status checkOptions(const Options &options) {
+  if (options.countersDiff)
+    return {};
   if (options.bundle.empty())
     return usageError("no bundle is named");
   if (options.weights.empty() && !options.seed)
@@ -107,6 +128,10 @@ static Status checkOptions(const Options &options) {
     return usageError("--tokens is missing");
   if (options.dump.empty() != options.dumpDir.empty())
     return usageError("--dump and --dump-dir go together");
+  if (options.device == "reference" &&
+      (options.checks || options.scheduleSeed || !options.counters.empty()))
+    return usageError("--check, --schedule-seed and --counters are the emulator's, the reference "
+                      "runs no kernels");
   if (options.compare && options.device == "reference")
     return usageError("--compare reference with --device reference compares it with itself");
   return {};
@@ -114,14 +139,20 @@ static Status checkOptions(const Options &options) {
 
 Result<Options> planrun::parseOptions(const std::vector<std::string> &arguments) {
   Options options;
+  std::vector<std::string> &files = options.counterFiles;
   auto takeFile = [](const std::string &word, Options &o) -> Status {
-    if (!o.bundle.empty())
-      return usageError("two bundles are named, \"{:.200}\" and \"{:.200}\"", o.bundle, word);
-    o.bundle = word;
+    o.counterFiles.push_back(word);
     return {};
   };
   if (Status status = parseArguments<Options>(arguments, table, takeFile, options); !status.ok())
     return status.takeError();
+  if (options.countersDiff && files.size() != 2)
+    return usageError("--counters-diff compares two files, {} are named", files.size());
+  if (!options.countersDiff && !files.empty()) {
+    if (files.size() > 1)
+      return usageError("two bundles are named, \"{:.200}\" and \"{:.200}\"", files[0], files[1]);
+    options.bundle = files[0];
+  }
   if (!options.help && !options.version)
     if (Status status = checkOptions(options); !status.ok())
       return status.takeError();

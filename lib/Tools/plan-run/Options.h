@@ -28,6 +28,11 @@ struct Options {
   std::vector<std::string> dump;
   std::string dumpDir;
   uint32_t threads = 0;
+  uint32_t checks = 0;       // of planrt_check
+  uint64_t scheduleSeed = 0; // 0: the natural order
+  std::string counters;      // .json to write
+  bool countersDiff = false; // a mode of its own: no bundle, but two files of counters
+  std::vector<std::string> counterFiles;
   bool compare = false;
   bool json = false;
   bool help = false;

@@ -36,7 +36,9 @@ struct Results {
   std::map<std::string, Dump> dumps;
   planc::Json memory;
   std::optional<planc::Json> compare;
-  bool passed = true; // the comparison, if there was one
+  bool passed = true;                // the comparison, if there was one
+  std::vector<std::string> findings; // of the emulator's checks; also of a run that failed
+  std::string counters;              // JSON text, if they are wanted
 };
 
 /// The tokens to feed in a step: the given ones, then the argmax of the step before.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Support/Npy.h"
 #include "lib/Tools/CommandLine.h"
+#include "lib/Tools/plan-run/Counters.h"
 #include "lib/Tools/plan-run/Results.h"
 
 #include "include/planrt/planrt.h"
@@ -47,6 +48,8 @@ static Json toJson(const Options &options, const Results &results) {
   json["memory"] = results.memory;
   if (results.compare)
     json["compare"] = *results.compare;
+  if (options.checks)
+    json["checks"] = {{"enabled", checkNames(options.checks)}, {"findings", results.findings}};
   return json;
 }
 
@@ -80,6 +83,8 @@ static std::string toText(const Options &options, const Results &results) {
   text += "\n";
   if (results.compare)
     text += "compared with the reference, launch by launch:\n" + comparisonText(*results.compare);
+  if (options.checks && results.findings.empty())
+    text += fmt::format("checks {}: nothing found\n", fmt::join(checkNames(options.checks), ", "));
   return text;
 }
 
@@ -92,6 +97,9 @@ static Status writeFiles(const Options &options, const Results &results, int64_t
         !status.ok())
       return status;
   }
+  if (!options.counters.empty())
+    if (Status status = writeFile(options.counters, asBytes(results.counters + "\n")); !status.ok())
+      return status;
   if (options.dump.empty())
     return {};
   std::error_code error;
@@ -112,6 +120,35 @@ static Status writeFiles(const Options &options, const Results &results, int64_t
 // The program
 //===----------------------------------------------------------------------===//
 
+/// --counters-diff
+static int diffCounters(const Options &options) {
+  std::vector<LaunchCounters> files[2];
+  for (size_t i = 0; i < 2; ++i) {
+    Result<std::vector<LaunchCounters>> file = readCounters(options.counterFiles[i]);
+    if (!file.ok())
+      return fail(tool, file.error());
+    files[i] = std::move(*file);
+  }
+  std::vector<CounterDifference> differences = compareCounters(files[0], files[1]);
+  print(stdout,
+        options.json ? differenceJson(differences).dump(2) + "\n" : differenceTable(differences));
+  return differences.empty() ? 0 : 1;
+}
+
+/// What a comparison or a check has found, as errors; gives the exit code.
+static int judge(const Results &results) {
+  if (!results.passed) {
+    const Json &first = (*results.compare)["first"];
+    return fail(tool,
+                inputError("step {}, group {} ({}), {}: {}", first["step"].get<size_t>(),
+                           first["group"].get<uint32_t>(), first["rule"].get<std::string>(),
+                           first["nodes"].get<std::string>(), first["text"].get<std::string>()));
+  }
+  if (!results.findings.empty())
+    return fail(tool, inputError("the checks found {} faults", results.findings.size()));
+  return 0;
+}
+
 static int run(const Options &options) {
   Result<bundle::Bundle> bundle = bundle::Bundle::open(options.bundle);
   if (!bundle.ok())
@@ -124,8 +161,18 @@ static int run(const Options &options) {
   Status status = options.device == "reference"
                       ? runOnReference(*bundle, **program, options, results)
                       : runOnDevice(*bundle, **program, options, results);
+  for (const std::string &finding : results.findings)
+    print(stderr, finding + "\n");
   if (!status.ok())
     return fail(tool, status.error());
+  std::string costs;
+  if (!options.counters.empty() && !options.json) {
+    Result<std::vector<LaunchCounters>> launches =
+        parseCounters(results.counters, "the emulator's counters");
+    if (!launches.ok())
+      return fail(tool, launches.error());
+    costs = "what the kernels cost:\n" + costTable(*launches);
+  }
 
   std::string image = results.device["image"].is_string()
                           ? fmt::format(" ({})", results.device["image"].get<std::string>())
@@ -134,14 +181,8 @@ static int run(const Options &options) {
   if (Status written = writeFiles(options, results, bundle->manifest().model.vocab); !written.ok())
     return fail(tool, written.error());
   print(stdout, options.json ? toJson(options, results).dump(2) + "\n" : toText(options, results));
-  if (results.passed)
-    return 0;
-  const Json &first = (*results.compare)["first"];
-  print(stderr, fmt::format("plan-run: error: step {}, group {} ({}), {}: {}\n",
-                            first["step"].get<size_t>(), first["group"].get<uint32_t>(),
-                            first["rule"].get<std::string>(), first["nodes"].get<std::string>(),
-                            first["text"].get<std::string>()));
-  return 1;
+  print(stdout, costs);
+  return judge(results);
 }
 
 int main(int argc, char **argv) {
@@ -157,7 +198,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   try {
-    return run(*options);
+    return options->countersDiff ? diffCounters(*options) : run(*options);
   } catch (const std::bad_alloc &) {
     return fail(tool, {"out of memory", ErrorKind::Memory});
   }
