@@ -20,6 +20,7 @@ TEST(wrapper_runs_a_step) {
   CHECK(step.run({0}, {5}) == std::vector<int32_t>{sample::Oracle::argmax(expected)});
   CHECK(step.logits(0, 64) == expected);
   CHECK_EQ(session.length(0), 1);
+  CHECK(device.findings().empty() && device.counters().empty());
   session.reset(0);
   CHECK_EQ(session.length(0), 0);
 }

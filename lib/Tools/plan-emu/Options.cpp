@@ -101,6 +101,8 @@ static constexpr tools::Option<Options> table[] = {
 static Status checkOptions(const Options &options) {
   if (options.file.empty())
     return usageError("no PTX file is named");
+  if (options.repeat == 0)
+    return usageError("--repeat has 0, expected at least 1");
   if (options.list && !options.arguments.empty())
     return usageError("--list runs nothing, so --arg makes no sense");
   if (options.json && options.counters == "-")

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Tools/plan-emu/Run.h"
 
+#include "lib/Tools/CommandLine.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -46,11 +48,25 @@ Status Run::configure() {
   return {};
 }
 
+/// The driver takes an image by its first bytes, and text up to a NUL byte: with a file of another
+/// kind it would read past the end, or ignore the rest.
+static Status checkText(const std::string &file, std::string_view text) {
+  if (text.starts_with("\x7f"
+                       "ELF") ||
+      text.starts_with("\x50\xed\x55\xba"))
+    return fileError(file, "is a {}, expected PTX text", text[0] == 0x7f ? "cubin" : "fatbin");
+  if (size_t at = text.find('\0'); at != std::string_view::npos)
+    return fileError(file, "has a NUL byte at offset {}, expected PTX text", at);
+  return {};
+}
+
 Status Run::load(CUmodule &module) {
   Result<Bytes> content = readFile(options.file);
   if (!content.ok())
     return content.takeError();
-  content->push_back(std::byte(0)); // the driver takes text up to a NUL byte
+  if (Status status = checkText(options.file, asText(*content)); !status.ok())
+    return status;
+  content->insert(content->end(), 16, std::byte(0)); // also if the file is empty
   std::vector<char> text(1 << 16);
   CUjit_option names[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {text.data(), reinterpret_cast<void *>(text.size())};
@@ -58,6 +74,16 @@ Status Run::load(CUmodule &module) {
   if (result == CUDA_SUCCESS)
     log.assign(text.data(), strnlen(text.data(), text.size()));
   return emulator.check(result, "cannot be loaded", options.file);
+}
+
+std::string Run::warnings(const std::string &kernel) const {
+  std::string text;
+  for (std::string_view line : tools::split(log, '\n')) {
+    static constexpr std::string_view prefix = "ptx: ";
+    if (line.starts_with(prefix) && line.find(fmt::format("kernel '{}':", kernel)) != line.npos)
+      text += fmt::format("{}: {}\n", options.file, line.substr(prefix.size()));
+  }
+  return text;
 }
 
 Result<KernelInfo> Run::describe(CUfunction function) const {

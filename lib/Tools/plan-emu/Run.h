@@ -36,8 +36,8 @@ public:
 
   /// Sets the emulator up and loads the file's kernels, in the order of their names.
   planc::Result<std::vector<KernelInfo>> open();
-  /// What the loader had to say of the module, one warning a line.
-  const std::string &warnings() const { return log; }
+  /// What the loader had to say of a kernel, one warning a line.
+  std::string warnings(const std::string &kernel) const;
 
   /// Runs the kernel on `arguments`, whose data it replaces by what the kernel left in the buffers.
   /// `results` has findings and counters also when it fails.

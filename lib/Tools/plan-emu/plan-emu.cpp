@@ -135,7 +135,7 @@ static int run(Options &options) {
   Result<const KernelInfo *> kernel = chooseKernel(options, *kernels);
   if (!kernel.ok())
     return fail(tool, kernel.error());
-  print(stderr, run.warnings());
+  print(stderr, run.warnings((*kernel)->name));
   for (Argument &argument : options.arguments)
     if (Status status = readArgument(argument); !status.ok())
       return fail(tool, status.error());
