@@ -44,9 +44,11 @@ Result<std::unique_ptr<Step>> Step::open(std::shared_ptr<Session> session,
     return kernels.takeError();
   step->kernels = std::move(*kernels);
   using Layout = StepMemory::Layout;
-  Layout layout = step->device->settings().checks ? Layout::Apart
-                  : options.unshared              ? Layout::Unshared
-                                                  : Layout::Shared;
+  const EmulatorSettings &asked = step->device->settings();
+  // Counters are kept by the names of ranges, which edges have only if they do not share theirs.
+  Layout layout = asked.checks                         ? Layout::Apart
+                  : options.unshared || asked.counters ? Layout::Unshared
+                                                       : Layout::Shared;
   step->outlives = layout != Layout::Shared;
   Result<std::unique_ptr<StepMemory>> memory =
       StepMemory::create(step->device, *found, *step->kernels, layout);

@@ -137,8 +137,8 @@ typedef struct planrt_device_options {
   const char *target; /* NULL: its default. Otherwise the GPU to report: "gb10", "h200", "sm_90";
                              the same for every device of a process */
   uint32_t checks;    /* 0. Otherwise a union of planrt_check; then every tensor has memory of
-                             its own, as with the `unshared` option of a step */
-  int counters;       /* 0. Otherwise every launch is counted */
+                             its own, and steps are `unshared` */
+  int counters;       /* 0. Otherwise every launch is counted, and steps are `unshared` */
 } planrt_device_options;
 
 /* The function of programs made with 0.1 fills the struct of 0.1; newer programs fill theirs. */
@@ -329,8 +329,8 @@ PLANRT_API planrt_status planrt_step_run_visited(planrt_step *step, uint32_t cou
                                                  planrt_error **error);
 
 /* Copies a stored edge, or a step input by its name, as it is on the device now. `bytes` must be
- * its size. Between steps an edge is there only with the `unshared` option, or with checks.
- * Since 0.1. */
+ * its size. Between steps an edge is there only with the `unshared` option, or with checks or
+ * counters. Since 0.1. */
 PLANRT_API planrt_status planrt_step_buffer_read(const planrt_step *step, const char *edge,
                                                  void *out, uint64_t bytes, planrt_error **error);
 

@@ -94,9 +94,9 @@ static Status writeFiles(const Options &options, const RunResults &results) {
           !status.ok())
         return status;
   if (options.counters == "-")
-    print(stdout, results.counters + "\n");
+    print(stdout, results.counters);
   else if (!options.counters.empty())
-    return writeFile(options.counters, asBytes(results.counters + "\n"));
+    return writeFile(options.counters, asBytes(results.counters));
   return {};
 }
 

@@ -98,7 +98,7 @@ static Status writeFiles(const Options &options, const Results &results, int64_t
       return status;
   }
   if (!options.counters.empty())
-    if (Status status = writeFile(options.counters, asBytes(results.counters + "\n")); !status.ok())
+    if (Status status = writeFile(options.counters, asBytes(results.counters)); !status.ok())
       return status;
   if (options.dump.empty())
     return {};
