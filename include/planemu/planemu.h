@@ -50,8 +50,8 @@ PLANEMU_API void planemu_name_range(uint64_t address, size_t bytes, const char *
  * group, say). The text is copied. Since 0.1. */
 PLANEMU_API void planemu_label_launch(const char *label);
 
-/* The device to report, as PLANEMU_TARGET; before the first cuInit. 0, or a CUresult if the name is
- * unknown or it is too late. Since 0.2. */
+/* The device to report, as PLANEMU_TARGET; before the first cuInit, but for asking again for the
+ * same. 0, or a CUresult if the name is unknown or it is too late. Since 0.2. */
 PLANEMU_API int planemu_set_target(const char *target);
 
 /* The most warp instructions one warp may execute in a launch; a launch that exceeds it ends with

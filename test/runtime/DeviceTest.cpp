@@ -68,6 +68,18 @@ TEST(emulator_options_are_judged) {
   Handles target;
   CHECK_EQ(open(target, options), PLANRT_ERR_ARGUMENT);
   CHECK_CONTAINS(target.message, "the emulator cannot report target \"gtx970\"");
+
+  // One process has one target: the same may be asked for again, another not.
+  for (int i = 0; i < 2; ++i) {
+    Handles same;
+    options.target = "gb10";
+    CHECK_EQ(open(same, options), PLANRT_OK);
+    CHECK_EQ(std::string(planrt_device_product(same.device)), "Emulated GB10");
+  }
+  Handles other;
+  options.target = "h200";
+  CHECK_EQ(open(other, options), PLANRT_ERR_ARGUMENT);
+  CHECK_CONTAINS(other.message, "must come before the first cuInit; the device is 'gb10'");
 }
 
 /// Two sequences against the oracle, past a block's end.

@@ -82,13 +82,17 @@ void planemu_name_range(uint64_t address, size_t bytes, const char *name) {
 int planemu_set_target(const char *target) {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
-  if (driver.initialized())
-    return failWith(CUDA_ERROR_ILLEGAL_STATE,
-                    "planemu_set_target must come before the first cuInit");
   if (!target || !findDeviceModel(target))
     return failWith(CUDA_ERROR_INVALID_VALUE, std::string("target '") + (target ? target : "") +
                                                   "' is not known, known are " +
                                                   knownDeviceModels());
+  // Asking again for what was asked for, or is reported, changes nothing.
+  if (driver.initialized() && driver.chosenTarget != target &&
+      findDeviceModel(target) != driver.model)
+    return failWith(
+        CUDA_ERROR_ILLEGAL_STATE,
+        std::string("planemu_set_target must come before the first cuInit; the device is '") +
+            driver.model->key + "'");
   driver.chosenTarget = target;
   return CUDA_SUCCESS;
 }
