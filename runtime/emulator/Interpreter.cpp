@@ -260,7 +260,8 @@ bool WarpRun::executeObserved(std::uint32_t block, const Inst *inst, const Inst 
       warp.executed -= static_cast<std::uint64_t>(end - inst) + 1;
       return false;
     }
-    warp.observer->executed(warp, *inst);
+    if (warp.observer->hears(*inst))
+      warp.observer->executed(warp, *inst);
     inst->run(warp, *inst);
   }
   return true;

@@ -7,7 +7,9 @@
 
 using namespace planemu;
 
-Observer::Observer(LaunchObserver &launch) : launch(launch), counters(launch.makeCounters()) {
+Observer::Observer(LaunchObserver &launch)
+    : launch(launch), checksMembers(launch.has(PLANEMU_CHECK_SYNC)),
+      counters(launch.makeCounters()) {
   if (launch.has(PLANEMU_CHECK_INIT))
     init = std::make_unique<InitCheck>(launch);
   if (launch.has(PLANEMU_CHECK_RACE))
@@ -29,7 +31,7 @@ void Observer::start(const Warp *warps, unsigned count) {
 void Observer::executed(Warp &warp, const Inst &inst) {
   if (counters)
     counters->executed(warp, inst);
-  if ((inst.flags & Inst::Sync) && launch.has(PLANEMU_CHECK_SYNC))
+  if (checksMembers && (inst.flags & Inst::Sync))
     checkMembers(warp, inst);
 }
 

@@ -68,6 +68,11 @@ public:
 
   // --- From the interpreter -----------------------------------------------
 
+  /// True if executed() wants to hear of `inst`.
+  bool hears(const Inst &inst) const {
+    return counters || (checksMembers && (inst.flags & Inst::Sync));
+  }
+
   /// `inst` is about to run, all members of its mask that will come being there.
   void executed(Warp &warp, const Inst &inst);
   /// The ending of `block` is executed by `lanes`, and `taken` of them do not go on to the next.
@@ -75,6 +80,7 @@ public:
 
   // --- From instructions, before memory changes ---------------------------
 
+  bool seesMemory() const { return counters || init || race; }
   void access(Warp &warp, const Inst &inst, const Access &access);
   void fence(Warp &warp, const Inst &inst);
   /// bar.warp.sync among the lanes of `mask`.
@@ -90,6 +96,7 @@ private:
   void checkMembers(Warp &warp, const Inst &inst);
 
   LaunchObserver &launch;
+  bool checksMembers;
   std::unique_ptr<Counters> counters;
   std::unique_ptr<InitCheck> init;
   std::unique_ptr<RaceCheck> race;

@@ -45,7 +45,10 @@ void RaceCheck::arrive(const Warp &warp, unsigned id) {
   state.syncedAt = history.next();
 }
 
-void RaceCheck::pass(const Warp &warp, unsigned id) { warps[warp.index].view.join(barriers[id]); }
+void RaceCheck::pass(const Warp &warp, unsigned id) {
+  warps[warp.index].view.join(barriers[id]);
+  warps[warp.index].learntAt = history.next();
+}
 
 void RaceCheck::syncLanes(Warp &warp, std::uint32_t mask) {
   WarpState &state = warps[warp.index];
@@ -65,6 +68,7 @@ void RaceCheck::acquire(WarpState &state, Scope scope) {
     others->of.erase(mine);
   }
   state.view.others = planemu::join(state.view.others, others);
+  state.learntAt = history.next();
   observed = nullptr;
 }
 
@@ -123,6 +127,9 @@ void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
 bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
                         unsigned currentLane) const {
   const AccessRecord &record = history[id];
+  bool sameWarp = record.warp == now.warp->index && record.cta == cta;
+  if (!sameWarp && id >= now.state->learntAt)
+    return false;
   if (record.cta != cta) {
     const KnowledgePtr &others = now.state->view.others;
     if (!others)
@@ -130,7 +137,7 @@ bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mi
     auto known = others->of.find(record.cta);
     return known != others->of.end() && (*known->second)[record.warp] >= record.clock;
   }
-  if (record.warp != now.warp->index)
+  if (!sameWarp)
     return (*now.state->view.own)[record.warp] >= record.clock;
   if (lane == currentLane && !mixed)
     return true;
@@ -152,6 +159,10 @@ void RaceCheck::report(const Now &now, const char *message, unsigned lane, std::
 }
 
 void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes) {
+  // What all CTAs read: two others have, and this one knows nothing of others.
+  if (!now.state->view.others && cell.first >= now.first && cell.first < firstHere &&
+      cell.second >= now.first && cell.second < firstHere)
+    return;
   auto sameWarp = [&](std::uint32_t id) {
     const AccessRecord &record = history[id];
     return record.warp == now.warp->index && record.cta == cta;
@@ -244,6 +255,40 @@ void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_
   cell.first = cell.second = 0;
 }
 
+/// The bytes of a row, `first` of the memory that `cells` describe.
+inline void RaceCheck::row(const Now &now, RaceCell *cells, std::uint64_t first,
+                           std::uint64_t count, unsigned lane, std::uint64_t host) {
+  AccessKind kind = now.access->kind;
+  bool isRead = kind == AccessKind::Load || kind == AccessKind::AsyncLoad;
+  auto step = [&](RaceCell &cell, std::uint32_t bytes, std::uint64_t at) {
+    // Most reads are of what nobody writes in this launch and no other warp has read.
+    if (isRead && cell.write < now.first && (cell.first < now.first || cell.first == now.id)) {
+      bool again = cell.first == now.id;
+      cell.firstMixed = again && (cell.firstMixed || cell.firstLane != lane);
+      cell.firstBytes = again ? cell.firstBytes | bytes : bytes;
+      cell.firstLane = lane;
+      cell.first = now.id;
+    } else {
+      word(now, cell, lane, bytes, at);
+    }
+  };
+  const std::uint64_t end = first + count;
+  for (std::uint64_t at = first; at < end;) {
+    RaceCell *cell = cells + at / 4;
+    if (at % 16 == 0 && end - at >= 16 && std::memcmp(cell, cell + 1, 3 * sizeof(RaceCell)) == 0) {
+      // Four words with one past have one future.
+      step(*cell, 0xf, host + (at - first));
+      std::fill(cell + 1, cell + 4, *cell);
+      at += 16;
+      continue;
+    }
+    unsigned from = at % 4;
+    unsigned here = static_cast<unsigned>(std::min<std::uint64_t>(4 - from, end - at));
+    step(*cell, ((1u << here) - 1) << from, host + (at - first) - from);
+    at += here;
+  }
+}
+
 /// The record of this execution. Executions of one instruction between which the warp did not
 /// synchronise share one.
 std::uint32_t RaceCheck::recordOf(Warp &warp, const Inst &inst, const Access &access,
@@ -265,31 +310,25 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
     fence(warp, scopeOf(inst));
   Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst)};
   const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
+  ShadowRef region;
   for (std::uint32_t left = access.mask; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
     std::uint64_t host = access.of(lane);
     std::uint64_t count = access.sizes ? access.sizes[lane] : access.bytes;
     if (!host || !count)
       continue;
-    RaceCell *cells = shared.data();
-    std::uint64_t first = host - sharedLow;
-    bool isShared = first < warp.sharedBytes;
-    now.first = firstHere;
-    if (!isShared) {
-      const ShadowRef &shadow = launch.shadowOf(inst, host);
-      if (!shadow.shadow) // local memory and parameters are a thread's own
+    bool isShared = host - sharedLow < warp.sharedBytes;
+    if (isShared) {
+      now.first = firstHere;
+      row(now, shared.data(), host - sharedLow, count, lane, host);
+    } else {
+      if (host - region.low >= region.bytes)
+        region = launch.shadowOf(inst, host);
+      RaceCell *cells = region.shadow ? region.shadow->cells() : nullptr;
+      if (!cells) // local memory and parameters are a thread's own
         continue;
-      cells = shadow.shadow->cells();
-      first = host - shadow.low + shadow.offset;
       now.first = history.first();
-      if (!cells)
-        continue;
-    }
-    for (std::uint64_t at = first, end = first + count; at < end;) {
-      unsigned from = at % 4;
-      unsigned here = static_cast<unsigned>(std::min<std::uint64_t>(4 - from, end - at));
-      word(now, cells[at / 4], lane, ((1u << here) - 1) << from, host + (at - first) - from);
-      at += here;
+      row(now, cells, host - region.low + region.offset, count, lane, host);
     }
     if (now.scope != Scope::Weak)
       synchronise(now, host, isShared);

@@ -63,6 +63,7 @@ private:
     std::uint32_t clock = 1;
     std::uint32_t lastSync[32] = {}; // of each lane: ids below were before its last bar.warp.sync
     std::uint32_t syncedAt = 0;      // the latest of them
+    std::uint32_t learntAt = 0;      // it knows nothing of what others did since this id
     struct Recent {
       std::uint32_t line = 0, id = 0, clock = 0;
     };
@@ -86,6 +87,8 @@ private:
   bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) const;
   void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
+  void row(const Now &now, RaceCell *cells, std::uint64_t first, std::uint64_t count, unsigned lane,
+           std::uint64_t host);
   void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
               std::uint32_t bytes, std::uint32_t id, unsigned otherLane);
   void synchronise(const Now &now, std::uint64_t host, bool isShared);

@@ -37,6 +37,7 @@ struct RaceCell {
   std::uint32_t writeLane : 5, firstLane : 5, secondLane : 5;
   std::uint32_t writeBytes : 4, firstBytes : 4, secondBytes : 4; // masks
   std::uint32_t writeMixed : 1, firstMixed : 1, secondMixed : 1; // several lanes
+  std::uint32_t : 2;
 };
 static_assert(sizeof(RaceCell) == 16);
 

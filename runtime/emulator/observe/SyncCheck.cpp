@@ -26,6 +26,13 @@ void Observer::checkMembers(Warp &warp, const Inst &inst) {
   std::uint32_t here = warp.active & (guard ^ inst.guardXor);
   std::uint32_t masks[32];
   std::memcpy(masks, warp.file + (inst.ops ? inst.ops[0] : inst.s[0]), sizeof(masks));
+  if (!here)
+    return;
+  std::uint32_t common = masks[__builtin_ctz(here)], different = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    different |= masks[lane] ^ common;
+  if (!different && !(here & ~common) && !(common & warp.live & ~here))
+    return; // as it should be
   for (std::uint32_t left = here; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
     if (!(masks[lane] >> lane & 1))

@@ -156,7 +156,7 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, const char *access, Rows &
 /// Tells the observer, if there is one, before memory changes. `data`: the rows that are stored.
 inline void observe(Warp &w, const Inst &i, AccessKind kind, u32 mask, u32 rowBytes,
                     const Rows &rows, const char *data = nullptr, const u32 *sizes = nullptr) {
-  if (w.observer) [[unlikely]]
+  if (w.observer && w.observer->seesMemory()) [[unlikely]]
     w.observer->access(w, i,
                        {kind, mask, rowBytes, reinterpret_cast<u64>(rows.whole), rows.host.of, data,
                         sizes});
