@@ -245,18 +245,20 @@ const Memory::Named *Memory::namedAt(std::uint64_t address, std::uint64_t &begin
 }
 
 bool Memory::findNamed(std::uint64_t address, RegionRef &found) const {
-  if (!find(address, found))
+  RegionRef region;
+  if (!find(address, region))
     return false;
   std::uint64_t begin;
   if (const Named *named = namedAt(address, begin)) {
-    std::uint64_t end = std::min(found.low + found.size, begin + named->bytes);
-    found.low = std::max(found.low, begin);
-    found.size = end - found.low;
-    return true;
+    std::uint64_t end = std::min(region.low + region.size, begin + named->bytes);
+    region.low = std::max(region.low, begin);
+    region.size = end - region.low;
+  } else if (auto next = names.lower_bound(region.low);
+             next != names.end() && next->first < region.low + region.size) {
+    return false; // between names; memory without any is one range
   }
-  // Between names; memory without any is one range.
-  auto named = names.lower_bound(found.low);
-  return named == names.end() || named->first >= found.low + found.size;
+  found = region;
+  return true;
 }
 
 ShadowRef Memory::shadowOf(std::uint64_t address) const {

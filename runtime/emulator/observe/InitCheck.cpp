@@ -31,9 +31,9 @@ void InitCheck::accessGlobal(Warp &warp, const Inst &inst, const Access &access,
     // A row of several lanes: name the lane.
     if (good < bytes) {
       unsigned reader = lane + static_cast<unsigned>(good / access.bytes);
-      launch.findings().add(*warp.launch, "init", "a read of global memory that nothing has written",
-                            siteOf(warp, inst, reader),
-                            describeBytes(warp, host + good, access.bytes));
+      launch.findings().add(
+          *warp.launch, "init", "a read of global memory that nothing has written",
+          siteOf(warp, inst, reader), describeBytes(warp, host + good, access.bytes));
     }
   }
   if (access.kind != AccessKind::Load && access.kind != AccessKind::AsyncLoad)

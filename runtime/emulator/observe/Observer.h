@@ -38,11 +38,11 @@ inline Scope scopeOf(const Inst &inst) {
 /// One memory instruction of a warp, its addresses resolved.
 struct Access {
   AccessKind kind;
-  std::uint32_t mask;              // lanes whose addresses are valid
-  std::uint32_t bytes;             // of one lane's row
-  std::uint64_t whole;             // host address of lane 0's row if rows follow each other, or 0
-  const std::uint64_t *host;       // else the address of each lane's row
-  const char *data = nullptr;      // rows to store, one after the other, if they are known
+  std::uint32_t mask;         // lanes whose addresses are valid
+  std::uint32_t bytes;        // of one lane's row
+  std::uint64_t whole;        // host address of lane 0's row if rows follow each other, or 0
+  const std::uint64_t *host;  // else the address of each lane's row
+  const char *data = nullptr; // rows to store, one after the other, if they are known
   const std::uint32_t *sizes = nullptr; // bytes of each lane that count, if fewer than a row
 
   std::uint64_t of(unsigned lane) const {

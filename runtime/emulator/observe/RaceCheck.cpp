@@ -58,8 +58,7 @@ void RaceCheck::syncLanes(Warp &warp, std::uint32_t mask) {
 }
 
 void RaceCheck::acquire(WarpState &state, Scope scope) {
-  KnowledgePtr &observed =
-      scope == Scope::Gpu ? state.view.observedGpu : state.view.observedCta;
+  KnowledgePtr &observed = scope == Scope::Gpu ? state.view.observedGpu : state.view.observedCta;
   if (!observed)
     return;
   auto others = std::make_shared<Knowledge>(*observed);
@@ -90,6 +89,18 @@ void RaceCheck::fence(Warp &warp, Scope scope) {
   release(state, cta, warp.index, scope);
 }
 
+/// What is known of this CTA: all that CTA scope hands on.
+KnowledgePtr RaceCheck::ownPart(const KnowledgePtr &known) const {
+  if (!known)
+    return nullptr;
+  auto own = known->of.find(cta);
+  if (own == known->of.end())
+    return nullptr;
+  auto part = std::make_shared<Knowledge>();
+  part->of.insert(*own);
+  return part;
+}
+
 /// A strong access to a word: learns what was released there, and releases what was fenced. An
 /// atomic passes on what it finds; a store replaces it.
 void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
@@ -99,24 +110,17 @@ void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
   View &view = now.state->view;
   auto found = variables.find(host);
   if (reads && found != variables.end()) {
-    view.observedCta = planemu::join(view.observedCta, found->second.cta);
-    if (now.scope == Scope::Gpu) {
+    view.observedCta = planemu::join(view.observedCta, ownPart(found->second.cta));
+    view.observedCta = planemu::join(view.observedCta, ownPart(found->second.gpu));
+    if (now.scope == Scope::Gpu)
       view.observedGpu = planemu::join(view.observedGpu, found->second.gpu);
-      view.observedCta = planemu::join(view.observedCta, found->second.gpu);
-    }
   }
   if (!writes || (!view.fencedCta && !view.fencedGpu && found == variables.end()))
     return;
   SyncVariable &variable = variables[host];
   if (!reads)
     variable = {};
-  // What a fence of CTA scope covers is for this CTA alone.
-  if (view.fencedCta) {
-    auto mine = std::make_shared<Knowledge>();
-    if (auto own = view.fencedCta->of.find(cta); own != view.fencedCta->of.end())
-      mine->of.insert(*own);
-    variable.cta = planemu::join(variable.cta, KnowledgePtr(mine));
-  }
+  variable.cta = planemu::join(variable.cta, ownPart(view.fencedCta));
   if (now.scope == Scope::Gpu)
     variable.gpu = planemu::join(variable.gpu, view.fencedGpu);
 }
@@ -149,13 +153,12 @@ void RaceCheck::report(const Now &now, const char *message, unsigned lane, std::
   const AccessRecord &record = history[id];
   Site other{record.line, record.cta, record.warp, otherLane};
   unsigned first = static_cast<unsigned>(__builtin_ctz(bytes));
-  launch.findings().add(*now.warp->launch, "race", message, siteOf(*now.warp, *now.inst, lane),
-                        describeBytes(*now.warp, host + first,
-                                      static_cast<std::uint32_t>(__builtin_popcount(bytes))),
-                        &other,
-                        record.kind == AccessKind::Load || record.kind == AccessKind::AsyncLoad
-                            ? "the read was at"
-                            : "the write was at");
+  launch.findings().add(
+      *now.warp->launch, "race", message, siteOf(*now.warp, *now.inst, lane),
+      describeBytes(*now.warp, host + first, static_cast<std::uint32_t>(__builtin_popcount(bytes))),
+      &other,
+      record.kind == AccessKind::Load || record.kind == AccessKind::AsyncLoad ? "the read was at"
+                                                                              : "the write was at");
 }
 
 void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes) {
@@ -168,8 +171,7 @@ void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_
     return record.warp == now.warp->index && record.cta == cta;
   };
   auto mixes = [&](std::uint32_t id, unsigned before, bool mixed) {
-    return id >= now.first && (mixed || before != lane) &&
-           !ordered(now, id, before, mixed, lane);
+    return id >= now.first && (mixed || before != lane) && !ordered(now, id, before, mixed, lane);
   };
   bool firstFree = cell.first < now.first, secondFree = cell.second < now.first;
   if (firstFree || sameWarp(cell.first)) {
@@ -293,13 +295,14 @@ inline void RaceCheck::row(const Now &now, RaceCell *cells, std::uint64_t first,
 /// synchronise share one.
 std::uint32_t RaceCheck::recordOf(Warp &warp, const Inst &inst, const Access &access,
                                   WarpState &state) {
-  WarpState::Recent &recent = state.recent[(inst.cache * 2u + (access.kind == AccessKind::AsyncStore)) % 64];
+  WarpState::Recent &recent =
+      state.recent[(inst.cache * 2u + (access.kind == AccessKind::AsyncStore)) % 64];
   if (recent.line == inst.line && recent.clock == state.clock && recent.id >= state.syncedAt &&
       history[recent.id].kind == access.kind)
     return recent.id;
-  std::uint32_t id = history.add({cta, state.clock, inst.line,
-                                  static_cast<std::uint8_t>(warp.index), scopeOf(inst),
-                                  access.kind});
+  std::uint32_t id =
+      history.add({cta, state.clock, inst.line, static_cast<std::uint8_t>(warp.index),
+                   scopeOf(inst), access.kind});
   recent = {inst.line, id, state.clock};
   return id;
 }

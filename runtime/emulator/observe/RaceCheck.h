@@ -82,8 +82,7 @@ private:
   std::uint32_t recordOf(Warp &warp, const Inst &inst, const Access &access, WarpState &state);
   bool ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
                unsigned currentLane) const;
-  void word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes,
-            std::uint64_t host);
+  void word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes, std::uint64_t host);
   bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) const;
   void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
@@ -92,6 +91,7 @@ private:
   void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
               std::uint32_t bytes, std::uint32_t id, unsigned otherLane);
   void synchronise(const Now &now, std::uint64_t host, bool isShared);
+  KnowledgePtr ownPart(const KnowledgePtr &known) const;
   void acquire(WarpState &state, Scope scope);
   void release(WarpState &state, std::uint64_t cta, unsigned warp, Scope scope);
   void advance(WarpState &state, unsigned warp);

@@ -36,18 +36,16 @@ void Observer::checkMembers(Warp &warp, const Inst &inst) {
   for (std::uint32_t left = here; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
     if (!(masks[lane] >> lane & 1))
-      return launch.findings().add(*warp.launch, "sync",
-                                   "a lane executes this without being in its member mask",
-                                   siteOf(warp, inst, lane),
-                                   "the mask is " + hex(masks[lane]) + ", the lanes here are " +
-                                       hex(here));
+      return launch.findings().add(
+          *warp.launch, "sync", "a lane executes this without being in its member mask",
+          siteOf(warp, inst, lane),
+          "the mask is " + hex(masks[lane]) + ", the lanes here are " + hex(here));
     std::uint32_t absent = masks[lane] & warp.live & ~here;
     if (absent)
-      return launch.findings().add(*warp.launch, "sync",
-                                   "lanes of the member mask do not execute this",
-                                   siteOf(warp, inst, lane),
-                                   "the mask is " + hex(masks[lane]) + ", lanes " + hex(absent) +
-                                       " of it are not here");
+      return launch.findings().add(
+          *warp.launch, "sync", "lanes of the member mask do not execute this",
+          siteOf(warp, inst, lane),
+          "the mask is " + hex(masks[lane]) + ", lanes " + hex(absent) + " of it are not here");
     for (std::uint32_t others = masks[lane] & here; others; others &= others - 1) {
       unsigned other = static_cast<unsigned>(__builtin_ctz(others));
       if (masks[other] != masks[lane])

@@ -157,9 +157,8 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, const char *access, Rows &
 inline void observe(Warp &w, const Inst &i, AccessKind kind, u32 mask, u32 rowBytes,
                     const Rows &rows, const char *data = nullptr, const u32 *sizes = nullptr) {
   if (w.observer && w.observer->seesMemory()) [[unlikely]]
-    w.observer->access(w, i,
-                       {kind, mask, rowBytes, reinterpret_cast<u64>(rows.whole), rows.host.of, data,
-                        sizes});
+    w.observer->access(
+        w, i, {kind, mask, rowBytes, reinterpret_cast<u64>(rows.whole), rows.host.of, data, sizes});
 }
 
 } // namespace planemu::PLANEMU_ISA

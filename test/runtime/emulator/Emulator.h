@@ -35,6 +35,8 @@ struct Api {
   void (*setChecks)(unsigned) = nullptr;
   std::size_t (*findingCount)() = nullptr;
   const char *(*finding)(std::size_t) = nullptr;
+  void (*setCounters)(int) = nullptr;
+  const char *(*counters)() = nullptr;
 };
 
 [[noreturn]] inline void die(const std::string &message) {
@@ -69,6 +71,8 @@ inline const Api &api() {
     find(table.setChecks, "planemu_set_checks");
     find(table.findingCount, "planemu_finding_count");
     find(table.finding, "planemu_finding");
+    find(table.setCounters, "planemu_set_counters");
+    find(table.counters, "planemu_counters");
     return table;
   }();
   return loaded;

@@ -4,11 +4,13 @@
 //
 //   planemu-run FILE [--kernel NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES]
 //               [--threads N] [--seed N] [--max-steps N] [--repeat N] [--label TEXT]
-//               [--check mem,init,race,sync] [--log] ARG...
+//               [--check mem,init,race,sync] [--arena] [--counters] [--log]
+//               ARG...
 //   ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B counts
 //         out=TYPE:COUNT     a buffer of zeros, printed after the run
 //         inout=TYPE:V,...   both
 //         new=TYPE:COUNT     a buffer that nothing has written
+//         freed=TYPE:COUNT   a buffer that is freed before the launch
 //         val=TYPE:V         a value passed itself
 //   TYPE  u8 u16 u32 s32 u64 s64 f32 f64 x16 x32 x64 (x prints hexadecimal)
 //
@@ -30,7 +32,7 @@ struct Argument {
   std::string type;
   std::vector<std::uint8_t> bytes;
   CUdeviceptr address = 0;
-  bool output = false, value = false, unwritten = false;
+  bool output = false, value = false, unwritten = false, freed = false;
 };
 } // namespace
 
@@ -63,9 +65,10 @@ static Argument parse(const std::string &text) {
   argument.type = text.substr(equals + 1, colon - equals - 1);
   argument.output = kind == "out" || kind == "inout";
   argument.value = kind == "val";
-  argument.unwritten = kind == "new";
+  argument.unwritten = kind == "new" || kind == "freed";
+  argument.freed = kind == "freed";
   std::string values = text.substr(colon + 1);
-  if (kind == "out" || kind == "new") {
+  if (kind == "out" || argument.unwritten) {
     argument.bytes.resize(std::stoul(values) * widthOf(argument.type));
     return argument;
   }
@@ -154,7 +157,7 @@ int main(int argc, char **argv) {
   unsigned grid[3] = {1, 1, 1}, block[3] = {32, 1, 1}, shared = 0, repeat = 1;
   std::vector<Argument> arguments;
   const char *label = nullptr;
-  bool printLog = false;
+  bool printLog = false, arena = false, counters = false;
   for (int n = 2; n < argc; ++n) {
     std::string option = argv[n];
     auto next = [&] { return ++n < argc ? argv[n] : (die("no value for " + option), nullptr); };
@@ -178,6 +181,10 @@ int main(int argc, char **argv) {
       api().setChecks(parseChecks(next()));
     else if (option == "--label")
       label = next();
+    else if (option == "--counters")
+      counters = true;
+    else if (option == "--arena")
+      arena = true;
     else if (option == "--log")
       printLog = true;
     else
@@ -196,6 +203,14 @@ int main(int argc, char **argv) {
   if (shared > 48 << 10)
     require(api().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                      static_cast<int>(shared)));
+  constexpr std::size_t Gap = 256;
+  CUdeviceptr arenaAt = 0;
+  if (arena) {
+    std::size_t bytes = 0;
+    for (const Argument &argument : arguments)
+      bytes += argument.bytes.size() + 2 * Gap;
+    CU(cuMemAlloc_v2, &arenaAt, bytes);
+  }
   std::vector<void *> pointers;
   unsigned number = 0;
   for (Argument &argument : arguments) {
@@ -203,14 +218,21 @@ int main(int argc, char **argv) {
       pointers.push_back(argument.bytes.data());
       continue;
     }
-    if (argument.unwritten)
-      CU(cuMemAlloc_v2, &argument.address, argument.bytes.size());
-    else
-      argument.address = upload(argument.bytes);
-    api().nameRange(argument.address, argument.bytes.size(),
-                    ("arg" + std::to_string(number++)).c_str());
+    std::size_t size = argument.bytes.size();
+    if (arena) {
+      argument.address = arenaAt;
+      arenaAt += (size + Gap - 1) / Gap * Gap + Gap;
+    } else {
+      CU(cuMemAlloc_v2, &argument.address, size);
+    }
+    if (!argument.unwritten)
+      CU(cuMemcpyHtoD_v2, argument.address, argument.bytes.data(), size);
+    api().nameRange(argument.address, size, ("arg" + std::to_string(number++)).c_str());
+    if (argument.freed)
+      CU(cuMemFree_v2, argument.address);
     pointers.push_back(&argument.address);
   }
+  api().setCounters(counters);
   for (unsigned n = 0; n < repeat; ++n) {
     if (label)
       api().labelLaunch(label);
@@ -224,5 +246,7 @@ int main(int argc, char **argv) {
       argument.bytes = download<std::uint8_t>(argument.address, argument.bytes.size());
       print(argument, number++);
     }
+  if (counters)
+    std::printf("%s", api().counters());
   return printFindings();
 }
