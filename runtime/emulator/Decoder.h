@@ -94,6 +94,10 @@ public:
   void useConstant(std::uint64_t value, unsigned bits);
   /// Says that operand `n` was read some other way.
   void operandUsed(unsigned n) { markTaken(operand(n)); }
+  /// A register of the statement's own, to pass a value from one of its Insts to the next.
+  std::uint32_t temporary(unsigned bits) { return newVirtual(bits); }
+  void defTemporary(std::uint32_t id) { append(id, true); }
+  void useTemporary(std::uint32_t id) { append(id, false); }
   /// Appends the predicate that is true everywhere.
   void useTrue();
   /// Appends the carry flag as a source (if `real`, else a predicate that is false everywhere) and

@@ -49,6 +49,8 @@ struct PtxError : std::runtime_error {
   X(F32, "f32", 32)                                                                                \
   X(F32x2, "f32x2", 64)                                                                            \
   X(F64, "f64", 64)                                                                                \
+  X(U16x2, "u16x2", 32)                                                                            \
+  X(S16x2, "s16x2", 32)                                                                            \
   X(E4M3x2, "e4m3x2", 16)                                                                          \
   X(E5M2x2, "e5m2x2", 16)                                                                          \
   X(E3M2x2, "e3m2x2", 16)                                                                          \

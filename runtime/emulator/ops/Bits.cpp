@@ -6,6 +6,7 @@
 
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/IntegerTypes.h"
+#include "runtime/emulator/ops/LoadStore.h"
 
 #include <algorithm>
 
@@ -357,15 +358,120 @@ static void lookUp(Warp &w, const Inst &i) {
   }
 }
 
+/// lop3.and|or.b32 d|p, a, b, c, table, q: p = (d != 0) op q.
+static void emitNonzero(Decoder &d, std::uint32_t value, bool both) {
+  d.defAlso(0, 1);
+  d.useTemporary(value);
+  d.use(5, Type::Pred);
+  s64 flip = d.operand(5).negated ? -1 : 0;
+  auto run = [&]<bool And>() {
+    d.emit(
+        [](Warp &w, const Inst &i) {
+          u32 nonzero = 0, with = readMask(w, i.s[2]) ^ static_cast<u32>(i.imm);
+          for (int c = 0; c < Chunks; ++c)
+            nonzero |= compress(load<u32>(w.file + i.s[1], c) != 0) << (c * Chunk);
+          writeMask(w, i.s[0], And ? nonzero & with : nonzero | with, executing(w, i));
+        },
+        flip);
+  };
+  both ? run.template operator()<true>() : run.template operator()<false>();
+}
+
 void selectLop3(Decoder &d) {
+  bool both = d.take(".and"), either = d.take(".or");
   if (Type type = d.takeType(); type != Type::B32)
     d.failType(type);
-  operands(d, Type::B32, 3);
   std::int64_t table;
   if (!d.isImmediate(4, table) || table < 0 || table > 255)
     d.fail("the truth table is not a constant from 0 to 255");
   d.operandUsed(4);
+  if (!both && !either) {
+    operands(d, Type::B32, 3);
+    d.emit(lookUp, table);
+    return;
+  }
+  // The result goes through a register of its own: the destination may be a sink.
+  std::uint32_t value = d.temporary(32);
+  d.defTemporary(value);
+  for (unsigned n = 1; n <= 3; ++n)
+    d.use(n, Type::B32);
   d.emit(lookUp, table);
+  d.def(0, 32);
+  d.useTemporary(value);
+  d.emit(copyOf(d, 32));
+  emitNonzero(d, value, both);
+}
+
+// --- fns, bmsk, szext -------------------------------------------------------
+
+/// The n-th set bit of a mask from `base` on, upwards or (n < 0) downwards; n = 0 asks for bit
+/// `base` itself. All ones if there is none.
+static u32 findNth(u32 mask, u32 base, s32 n) {
+  if (base > 31)
+    return ~0u;
+  if (n == 0)
+    return mask >> base & 1 ? base : ~0u;
+  u32 left = n < 0 ? 0u - static_cast<u32>(n) : static_cast<u32>(n);
+  for (s32 at = static_cast<s32>(base); at >= 0 && at < 32; at += n < 0 ? -1 : 1)
+    if ((mask >> at & 1) && --left == 0)
+      return static_cast<u32>(at);
+  return ~0u;
+}
+
+void selectFns(Decoder &d) {
+  if (Type type = d.takeType(); type != Type::B32)
+    d.failType(type);
+  operands(d, Type::B32, 3);
+  d.emit(each<findNth, u32, u32, u32, s32>);
+}
+
+/// `width` ones from bit `from` on.
+template <bool Clamp> static u32 bitMask(u32 from, u32 width) {
+  if (Clamp && from > 31)
+    return 0;
+  u32 ones = ~0u << (from & 31), end = (from & 31) + (width & 31);
+  if (end > 31 || (Clamp && width > 31))
+    return ones;
+  return (width & 31) == 0 ? 0 : ones & ~(~0u << end);
+}
+
+/// The low `width` bits of a, zero- or sign-extended.
+template <class T, bool Clamp> static T extend(T a, u32 width) {
+  if (Clamp && width > 31)
+    return a;
+  width &= 31;
+  if (width == 0)
+    return 0;
+  return static_cast<T>(static_cast<u32>(a) << (32 - width)) >> (32 - width);
+}
+
+static bool takeClamp(Decoder &d) {
+  bool clamp = d.take(".clamp");
+  if (!clamp && !d.take(".wrap"))
+    d.fail("neither .clamp nor .wrap");
+  return clamp;
+}
+
+void selectBmsk(Decoder &d) {
+  bool clamp = takeClamp(d);
+  if (Type type = d.takeType(); type != Type::B32)
+    d.failType(type);
+  operands(d, Type::B32, 2);
+  d.emit(clamp ? each<bitMask<true>, u32, u32, u32> : each<bitMask<false>, u32, u32, u32>);
+}
+
+void selectSzext(Decoder &d) {
+  bool clamp = takeClamp(d);
+  Type type = d.takeType();
+  if (type != Type::U32 && type != Type::S32)
+    d.failType(type);
+  operands(d, type, 2);
+  if (type == Type::S32)
+    d.emit(clamp ? each<extend<s32, true>, s32, s32, u32>
+                 : each<extend<s32, false>, s32, s32, u32>);
+  else
+    d.emit(clamp ? each<extend<u32, true>, u32, u32, u32>
+                 : each<extend<u32, false>, u32, u32, u32>);
 }
 
 } // namespace planemu::PLANEMU_ISA

@@ -24,15 +24,9 @@ struct Product {
   template <class T> static T apply(T a, T b) { return a * b; }
 };
 
-/// What the modifiers say; ftz and saturation exist for f32 only.
-struct Modifiers {
-  Round round = Round::Nearest;
-  bool explicitRound = false, ftz = false, sat = false;
-};
-
 } // namespace
 
-static Modifiers takeModifiers(Decoder &d, bool saturate = false) {
+Modifiers takeModifiers(Decoder &d, bool saturate) {
   Modifiers m;
   m.explicitRound = true;
   if (d.take(".rm"))
@@ -66,77 +60,6 @@ template <bool Ftz, bool Sat> static Vf32 fma32(Vf32 a, Vf32 b, Vf32 c) {
   return Sat ? saturated(result) : canonical(result);
 }
 
-/// Error of a + b, exact (Knuth's TwoSum).
-static f64 sumError(f64 a, f64 b, f64 sum) {
-  f64 bPart = sum - a;
-  return (a - (sum - bPart)) + (b - bPart);
-}
-
-/// a * b + c with a directed rounding: a double holds the product exactly and the sum but for its
-/// error.
-static f32 fmaDirected(Round mode, f32 a, f32 b, f32 c) {
-  f64 product = static_cast<f64>(a) * b, sum = product + c;
-  if (sum == 0 && !(product == 0 && c == 0 && (product < 0) == (c < 0)))
-    return mode == Round::Down ? -0.0f : 0.0f; // exact cancellation
-  if (product == 0 && c == 0 && __builtin_signbit(product) != __builtin_signbit(c))
-    return mode == Round::Down ? -0.0f : 0.0f;
-  return roundTo(mode, sum, sumError(product, c, sum));
-}
-
-template <Round Mode> static f32 fmaRounded(f32 a, f32 b, f32 c) {
-  f32 result = fmaDirected(Mode, a, b, c);
-  return result == result ? result : bits<f32>(0x7fffffffu);
-}
-template <Round Mode> static f32 mulRounded(f32 a, f32 b) {
-  f32 result = roundTo(Mode, static_cast<f64>(a) * b, 0);
-  return result == result ? result : bits<f32>(0x7fffffffu);
-}
-
-static f32 flushLane(f32 value) {
-  u32 raw = bits<u32>(value);
-  return bits<f32>(raw & 0x7f800000 ? raw : raw & 0x80000000);
-}
-static f32 saturatedLane(f32 value) { return value > 0 ? (value < 1 ? value : 1.0f) : 0.0f; }
-
-/// Directed forms with .ftz and .sat looked up in imm: rare enough.
-template <Round Mode, int Kind> static f32 directed(f32 a, f32 b, f32 c, s64 flags) {
-  if (flags & 1)
-    a = flushLane(a), b = flushLane(b), c = flushLane(c);
-  f32 result = Kind == 0   ? fmaRounded<Mode>(a, 1.0f, b)
-               : Kind == 1 ? fmaRounded<Mode>(a, 1.0f, -b)
-               : Kind == 2 ? mulRounded<Mode>(a, b)
-                           : fmaRounded<Mode>(a, b, c);
-  if (flags & 1)
-    result = flushLane(result);
-  return flags & 2 ? saturatedLane(result) : result;
-}
-
-template <Round Mode, int Kind> static void directedAll(Warp &w, const Inst &i) {
-  f32 *d = at<f32>(w, i.s[0]);
-  const f32 *a = at<f32>(w, i.s[1]), *b = at<f32>(w, i.s[2]), *c = at<f32>(w, i.s[3]);
-  for (u32 left = executing(w, i); left; left &= left - 1) {
-    int lane = __builtin_ctz(left);
-    d[lane] = directed<Mode, Kind>(a[lane], b[lane], c[lane], i.imm);
-  }
-}
-
-/// Kind: 0 add, 1 sub, 2 mul, 3 fma.
-template <int Kind> static void emitDirected(Decoder &d, const Modifiers &m) {
-  if (Kind != 3)
-    d.useConstant(0, 32);
-  s64 flags = (m.ftz ? 1 : 0) | (m.sat ? 2 : 0);
-  switch (m.round) {
-  case Round::Down:
-    d.emit(directedAll<Round::Down, Kind>, flags);
-    break;
-  case Round::Zero:
-    d.emit(directedAll<Round::Zero, Kind>, flags);
-    break;
-  default:
-    d.emit(directedAll<Round::Up, Kind>, flags);
-  }
-}
-
 /// f32x2: two f32 in a 64-bit register, so eight lanes are sixteen floats.
 template <auto F, class... S> static Vu64 onPairs(S... sources) {
   struct Pair {
@@ -148,31 +71,29 @@ template <auto F, class... S> static Vu64 onPairs(S... sources) {
   return bits<Vu64>(Pair{F(half(sources, false)...), F(half(sources, true)...)});
 }
 
-static void requireNearest(Decoder &d, const Modifiers &m) {
-  if (m.round != Round::Nearest)
-    d.fail("only .rn is supported on this type");
-}
-
-template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, const Modifiers &m) {
+template <class Op, Operation O>
+static void selectBinary(Decoder &d, Type type, const Modifiers &m) {
   if (!m.explicitRound)
     d.noteContractible(type);
   if (type == Type::F64) {
-    requireNearest(d, m);
     if (m.ftz || m.sat)
       d.failType(type);
     d.def(0, 64);
     d.use(1, type);
     d.use(2, type);
+    if (m.round != Round::Nearest)
+      return emitDirected(d, O, type, m);
     d.emit(lanes<[](auto a, auto b) { return canonical(Op::apply(a, b)); }, f64, f64, f64>);
     return;
   }
   if (type == Type::F32x2) {
-    requireNearest(d, m);
     if (m.sat)
       d.failType(type);
     d.def(0, 64);
     d.use(1, type);
     d.use(2, type);
+    if (m.round != Round::Nearest)
+      return emitDirected(d, O, type, m);
     d.emit(m.ftz ? lanes<[](auto a, auto b) { return onPairs<binary32<Op, true, false>>(a, b); },
                          u64, u64, u64>
                  : lanes<[](auto a, auto b) { return onPairs<binary32<Op, false, false>>(a, b); },
@@ -185,7 +106,7 @@ template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, co
   d.use(1, type);
   d.use(2, type);
   if (m.round != Round::Nearest)
-    return emitDirected<Kind>(d, m);
+    return emitDirected(d, O, type, m);
   d.emit(m.ftz   ? m.sat ? lanes<binary32<Op, true, true>, f32, f32, f32>
                          : lanes<binary32<Op, true, false>, f32, f32, f32>
          : m.sat ? lanes<binary32<Op, false, true>, f32, f32, f32>
@@ -195,29 +116,37 @@ template <class Op, int Kind> static void selectBinary(Decoder &d, Type type, co
 /// add.f32.bf16 d, a, c: a is bf16 or f16, c and d are f32; a widens exactly.
 template <bool Bfloat> static Vf32 widened(Vu16 a) { return Bfloat ? fromBf16(a) : fromF16(a); }
 
-template <class Op> static void selectMixedSum(Decoder &d, Type half, const Modifiers &m) {
-  requireNearest(d, m);
+/// Appends the half `n` as an f32.
+template <bool Bfloat> static std::uint32_t widen(Decoder &d, unsigned n, Type half) {
+  std::uint32_t wide = d.temporary(32);
+  d.defTemporary(wide);
+  d.use(n, half);
+  d.emit(lanes<widened<Bfloat>, f32, u16>);
+  return wide;
+}
+
+template <class Op, Operation O, bool Bfloat>
+static void selectMixedSum(Decoder &d, Type half, const Modifiers &m) {
   if (m.ftz)
     d.fail("'.ftz' is not supported on mixed types");
   if (!m.explicitRound)
     d.noteContractible(Type::F32);
+  if (m.round != Round::Nearest) {
+    std::uint32_t a = widen<Bfloat>(d, 1, half);
+    d.def(0, 32);
+    d.useTemporary(a);
+    d.use(2, Type::F32);
+    return emitDirected(d, O, Type::F32, m);
+  }
   d.def(0, 32);
   d.use(1, half);
   d.use(2, Type::F32);
-  if (half == Type::BF16)
-    d.emit(
-        m.sat
-            ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<true>(a), c); },
-                    f32, u16, f32>
-            : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<true>(a), c); },
-                    f32, u16, f32>);
-  else
-    d.emit(
-        m.sat
-            ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<false>(a), c); },
-                    f32, u16, f32>
-            : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<false>(a), c); },
-                    f32, u16, f32>);
+  d.emit(
+      m.sat
+          ? lanes<[](auto a, auto c) { return binary32<Op, false, true>(widened<Bfloat>(a), c); },
+                  f32, u16, f32>
+          : lanes<[](auto a, auto c) { return binary32<Op, false, false>(widened<Bfloat>(a), c); },
+                  f32, u16, f32>);
 }
 
 void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate) {
@@ -228,12 +157,17 @@ void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate) {
   if (second != Type::None) {
     if (type != Type::F32 || (second != Type::BF16 && second != Type::F16))
       d.failType(second);
-    return subtract ? selectMixedSum<Difference>(d, second, m) : selectMixedSum<Sum>(d, second, m);
+    auto select = [&]<bool Bfloat>() {
+      subtract ? selectMixedSum<Difference, Operation::Sub, Bfloat>(d, second, m)
+               : selectMixedSum<Sum, Operation::Add, Bfloat>(d, second, m);
+    };
+    return second == Type::BF16 ? select.template operator()<true>()
+                                : select.template operator()<false>();
   }
   if (subtract)
-    selectBinary<Difference, 1>(d, type, m);
+    selectBinary<Difference, Operation::Sub>(d, type, m);
   else
-    selectBinary<Sum, 0>(d, type, m);
+    selectBinary<Sum, Operation::Add>(d, type, m);
 }
 
 void selectFloatMul(Decoder &d) {
@@ -244,7 +178,30 @@ void selectFloatMul(Decoder &d) {
     d.takeType();
     return selectHalfMul(d, type);
   }
-  selectBinary<Product, 2>(d, type, m);
+  selectBinary<Product, Operation::Mul>(d, type, m);
+}
+
+template <bool Bfloat> static void selectMixedFma(Decoder &d, Type half, const Modifiers &m) {
+  if (m.round != Round::Nearest) {
+    std::uint32_t a = widen<Bfloat>(d, 1, half), b = widen<Bfloat>(d, 2, half);
+    d.def(0, 32);
+    d.useTemporary(a);
+    d.useTemporary(b);
+    d.use(3, Type::F32);
+    return emitDirected(d, Operation::Fma, Type::F32, m);
+  }
+  d.def(0, 32);
+  d.use(1, half);
+  d.use(2, half);
+  d.use(3, Type::F32);
+  d.emit(m.sat ? lanes<[](auto a, auto b, auto c) {
+    return fma32<false, true>(widened<Bfloat>(a), widened<Bfloat>(b), c);
+  },
+                       f32, u16, u16, f32>
+               : lanes<[](auto a, auto b, auto c) {
+                   return fma32<false, false>(widened<Bfloat>(a), widened<Bfloat>(b), c);
+                 },
+                       f32, u16, u16, f32>);
 }
 
 void selectFloatFma(Decoder &d) {
@@ -256,38 +213,29 @@ void selectFloatFma(Decoder &d) {
     return selectHalfFma(d, type);
   }
   Type second = d.takeTypeIfAny();
+  if (!m.explicitRound)
+    d.fail("no rounding");
   if (second != Type::None) {
-    requireNearest(d, m);
     if (m.ftz || type != Type::F32 || (second != Type::BF16 && second != Type::F16))
       d.failType(second);
-    d.def(0, 32);
-    d.use(1, second);
-    d.use(2, second);
-    d.use(3, Type::F32);
-    auto emit = [&]<bool Bfloat>() {
-      d.emit(m.sat ? lanes<[](auto a, auto b, auto c) {
-        return fma32<false, true>(widened<Bfloat>(a), widened<Bfloat>(b), c);
-      },
-                           f32, u16, u16, f32>
-                   : lanes<[](auto a, auto b, auto c) {
-                       return fma32<false, false>(widened<Bfloat>(a), widened<Bfloat>(b), c);
-                     },
-                           f32, u16, u16, f32>);
-    };
-    second == Type::BF16 ? emit.template operator()<true>() : emit.template operator()<false>();
-    return;
+    return second == Type::BF16 ? selectMixedFma<true>(d, second, m)
+                                : selectMixedFma<false>(d, second, m);
   }
   d.def(0, bitsOf(type));
   for (unsigned n = 1; n <= 3; ++n)
     d.use(n, type);
+  if (m.round != Round::Nearest &&
+      (type == Type::F32 || type == Type::F64 || type == Type::F32x2)) {
+    if ((m.sat && type != Type::F32) || (m.ftz && type == Type::F64))
+      d.failType(type);
+    return emitDirected(d, Operation::Fma, type, m);
+  }
   if (type == Type::F64) {
-    requireNearest(d, m);
     if (m.ftz || m.sat)
       d.failType(type);
     d.emit(
         lanes<[](auto a, auto b, auto c) { return canonical(fma(a, b, c)); }, f64, f64, f64, f64>);
   } else if (type == Type::F32x2) {
-    requireNearest(d, m);
     if (m.sat)
       d.failType(type);
     d.emit(m.ftz
@@ -296,8 +244,6 @@ void selectFloatFma(Decoder &d) {
                : lanes<[](auto a, auto b, auto c) { return onPairs<fma32<false, false>>(a, b, c); },
                        u64, u64, u64, u64>);
   } else if (type == Type::F32) {
-    if (m.round != Round::Nearest)
-      return emitDirected<3>(d, m);
     d.emit(m.ftz   ? m.sat ? lanes<fma32<true, true>, f32, f32, f32, f32>
                            : lanes<fma32<true, false>, f32, f32, f32, f32>
            : m.sat ? lanes<fma32<false, true>, f32, f32, f32, f32>
@@ -322,14 +268,15 @@ template <bool Ftz> static Vf32 div32(Vf32 a, Vf32 b) {
 void selectFloatDiv(Decoder &d, Type type) {
   bool approximate = d.take(".approx") || d.take(".full");
   Modifiers m = takeModifiers(d);
-  if (!approximate && !m.explicitRound)
-    d.fail("no rounding");
-  requireNearest(d, m);
+  if (approximate == m.explicitRound)
+    d.fail("none or several of a rounding, .approx and .full");
   if (m.sat || (type == Type::F64 && (m.ftz || approximate)))
     d.fail("modifier is not supported on this type");
   d.def(0, bitsOf(type));
   d.use(1, type);
   d.use(2, type);
+  if (m.round != Round::Nearest && (type == Type::F32 || type == Type::F64))
+    return emitDirected(d, Operation::Div, type, m);
   if (type == Type::F64)
     d.emit(lanes<[](auto a, auto b) { return canonical(a / b); }, f64, f64, f64>);
   else if (type == Type::F32)
@@ -344,12 +291,13 @@ template <bool Ftz> static Vf32 rcp32(Vf32 a) { return div32<Ftz>(Vf32{} + 1.0f,
 void selectRcp(Decoder &d) {
   bool approximate = d.take(".approx");
   Modifiers m = takeModifiers(d);
-  requireNearest(d, m);
   Type type = d.takeType();
-  if ((!approximate && !m.explicitRound) || m.sat)
-    d.fail("neither .approx nor .rn");
+  if (approximate == m.explicitRound || m.sat)
+    d.fail("none or both of .approx and a rounding");
   d.def(0, bitsOf(type));
   d.use(1, type);
+  if (m.round != Round::Nearest && (type == Type::F32 || (type == Type::F64 && !m.ftz)))
+    return emitDirected(d, Operation::Rcp, type, m);
   if (type == Type::F32)
     d.emit(m.ftz ? lanes<rcp32<true>, f32, f32> : lanes<rcp32<false>, f32, f32>);
   else if (type == Type::F64 && m.ftz && approximate)
@@ -386,12 +334,13 @@ template <bool Ftz> static Vf32 sqrt32(Vf32 a) {
 void selectSqrt(Decoder &d) {
   bool approximate = d.take(".approx");
   Modifiers m = takeModifiers(d);
-  requireNearest(d, m);
   Type type = d.takeType();
-  if ((!approximate && !m.explicitRound) || m.sat)
-    d.fail("neither .approx nor .rn");
+  if (approximate == m.explicitRound || m.sat)
+    d.fail("none or both of .approx and a rounding");
   d.def(0, bitsOf(type));
   d.use(1, type);
+  if (m.round != Round::Nearest && (type == Type::F32 || (type == Type::F64 && !m.ftz)))
+    return emitDirected(d, Operation::Sqrt, type, m);
   if (type == Type::F32)
     d.emit(m.ftz ? lanes<sqrt32<true>, f32, f32> : lanes<sqrt32<false>, f32, f32>);
   else if (type == Type::F64 && !m.ftz && !approximate)

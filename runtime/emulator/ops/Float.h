@@ -13,6 +13,21 @@
 
 namespace planemu::PLANEMU_ISA {
 
+/// How a result is rounded: to nearest even, or towards -inf, zero, +inf.
+enum class Round : u8 { Nearest, Down, Zero, Up };
+
+/// What the modifiers say; ftz and saturation exist for f32 (and f16) only.
+struct Modifiers {
+  Round round = Round::Nearest;
+  bool explicitRound = false, ftz = false, sat = false;
+};
+Modifiers takeModifiers(Decoder &d, bool saturate = false);
+
+/// Directed.cpp: emits the function for a rounding other than to nearest. Destination and sources
+/// are appended.
+enum class Operation : u8 { Add, Sub, Mul, Fma, Div, Rcp, Sqrt };
+void emitDirected(Decoder &d, Operation operation, Type type, const Modifiers &m);
+
 // add, sub, mul, fma, div, abs, neg, min and max ask these once they see that the type is no
 // integer.
 void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate);
@@ -102,10 +117,7 @@ inline Vf64 squareRoot(Vf64 a) {
   return result;
 }
 
-/// Rounding of a result that is known as a double plus the sign of what is missing: nearest-even,
-/// or towards -inf, zero, +inf.
-enum class Round : u8 { Nearest, Down, Zero, Up };
-
+/// Rounding of a result that is known as a double plus the sign of what is missing: an
 /// f32 from value + rest, where |rest| is less than half an ulp of value.
 inline f32 roundTo(Round mode, f64 value, f64 rest) {
   f32 nearest = static_cast<f32>(value);

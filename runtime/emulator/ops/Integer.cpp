@@ -92,6 +92,21 @@ void selectAddc(Decoder &d) { selectCarry<false>(d, true, d.take(".cc")); }
 void selectSubc(Decoder &d) { selectCarry<true>(d, true, d.take(".cc")); }
 void selectMadc(Decoder &d) { selectMadCarry(d, true, d.take(".cc")); }
 
+// --- Pairs of 16-bit integers -----------------------------------------------
+
+template <class T, auto F> static void emitPairs(Decoder &d, Type type) {
+  operands(d, type, 2);
+  d.emit(lanes<[](Vu32 a, Vu32 b) {
+    auto half = [&](int by) {
+      return to<u32>(bits<Vu16>(F(bits<V<T>>(to<u16>(a >> by)), bits<V<T>>(to<u16>(b >> by)))));
+    };
+    return half(0) | half(16) << 16;
+  },
+               u32, u32, u32>);
+}
+
+static bool isPair(Type type) { return type == Type::U16x2 || type == Type::S16x2; }
+
 // --- Add, subtract, multiply ------------------------------------------------
 
 /// add and sub: the types of Float.cpp are asked first.
@@ -100,6 +115,8 @@ template <bool Subtract> static void selectSum(Decoder &d) {
     return selectCarry<Subtract>(d, false, true);
   bool saturate = d.take(".sat");
   Type type = d.takeType();
+  if (isPair(type) && !Subtract && !saturate)
+    return emitPairs<u16, [](auto a, auto b) { return a + b; }>(d, type);
   if (!isInteger(type))
     return selectFloatSum(d, type, Subtract, saturate);
   operands(d, type, 2);
@@ -178,6 +195,12 @@ void selectMul(Decoder &d) {
   });
 }
 
+static s32 clamped(s64 value) {
+  return static_cast<s32>(value > 0x7fffffffll    ? 0x7fffffffll
+                          : value < -0x80000000ll ? -0x80000000ll
+                                                  : value);
+}
+
 void selectMad(Decoder &d) {
   if (d.take(".cc"))
     return selectMadCarry(d, false, true);
@@ -206,13 +229,8 @@ void selectMad(Decoder &d) {
     } else if (low) {
       d.emit(lanes<[](auto a, auto b, auto c) { return a * b + c; }, U, U, U, U>);
     } else if (saturate) {
-      d.emit(each<[](s32 a, s32 b, s32 c) {
-        s64 sum = s64(highProduct(a, b)) + c;
-        return static_cast<s32>(sum > 0x7fffffffll    ? 0x7fffffffll
-                                : sum < -0x80000000ll ? -0x80000000ll
-                                                      : sum);
-      },
-                  s32, s32, s32, s32>);
+      d.emit(each<[](s32 a, s32 b, s32 c) { return clamped(s64(highProduct(a, b)) + c); }, s32, s32,
+                  s32, s32>);
     } else {
       d.emit(each<[](T a, T b, T c) { return static_cast<T>(U(highProduct(a, b)) + U(c)); }, T, T,
                   T, T>);
@@ -229,15 +247,20 @@ template <class T> static s64 product24(u32 a, u32 b) {
 template <class T, bool High> static u32 mad24(u32 a, u32 b, u32 c) {
   return u32(product24<T>(a, b) >> (High ? 16 : 0)) + c;
 }
+static s32 mad24Saturated(u32 a, u32 b, s32 c) { return clamped((product24<s32>(a, b) >> 16) + c); }
 
 template <bool Add> static void select24(Decoder &d) {
-  bool high = d.take(".hi");
+  bool high = d.take(".hi"), saturate = Add && high && d.take(".sat");
   if (!high && !d.take(".lo"))
     d.fail("neither .lo nor .hi");
   Type type = d.takeType();
-  if (type != Type::U32 && type != Type::S32)
+  if ((type != Type::U32 || saturate) && type != Type::S32)
     d.failType(type);
   operands(d, type, Add ? 3 : 2);
+  if (saturate) {
+    d.emit(each<mad24Saturated, s32, u32, u32, s32>);
+    return;
+  }
   if (!Add)
     d.useConstant(0, 32);
   if (type == Type::S32)
@@ -311,6 +334,19 @@ void selectNeg(Decoder &d) {
 template <bool Max> static void selectOrder(Decoder &d) {
   bool relu = d.take(".relu");
   Type type = d.takeType();
+  if (isPair(type)) {
+    auto emit = [&]<class T, bool Relu>() {
+      emitPairs<T, [](auto a, auto b) {
+        auto value = choose(a > b, Max ? a : b, Max ? b : a);
+        return Relu ? choose(value > 0, value, V<T>{}) : value;
+      }>(d, type);
+    };
+    if (type == Type::S16x2)
+      return relu ? emit.template operator()<s16, true>() : emit.template operator()<s16, false>();
+    if (!relu)
+      return emit.template operator()<u16, false>();
+    d.failType(type);
+  }
   if (!isInteger(type)) {
     if (relu)
       d.fail("'.relu' is not supported on this type");
@@ -343,6 +379,31 @@ void selectSad(Decoder &d) {
         each<[](T a, T b, U c) { return static_cast<U>(c + (a < b ? U(b) - U(a) : U(a) - U(b))); },
              U, T, T, U>);
   });
+}
+
+/// dp2a: two products of a's halves and two bytes of b, the lower or the upper ones, added to c.
+void selectDp2a(Decoder &d) {
+  bool high = d.take(".hi");
+  if (!high && !d.take(".lo"))
+    d.fail("neither .lo nor .hi");
+  Type a = d.takeType(), b = d.takeType();
+  bool signedA = a == Type::S32, signedB = b == Type::S32;
+  if ((!signedA && a != Type::U32) || (!signedB && b != Type::U32))
+    d.failType(signedA ? b : a);
+  operands(d, Type::B32, 3);
+  auto emit = [&]<class A, class B>(A, B) {
+    d.emit(each<[](u32 x, u32 y, u32 z, u32 from) {
+      for (int n = 0; n < 2; ++n)
+        z += static_cast<u32>(s32(A(x >> (16 * n))) * s32(B(y >> (from + 8u * n))));
+      return z;
+    },
+                u32, u32, u32, u32, u32>);
+  };
+  d.useConstant(high ? 16 : 0, 32);
+  if (signedA)
+    signedB ? emit(s16{}, s8{}) : emit(s16{}, u8{});
+  else
+    signedB ? emit(u16{}, s8{}) : emit(u16{}, u8{});
 }
 
 /// dp4a: four byte products added to c.
