@@ -8,6 +8,7 @@
 #include "runtime/emulator/ops/Float.h"
 #include "runtime/emulator/ops/Formats.h"
 #include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/IntegerTypes.h"
 #include "runtime/emulator/ops/Order.h"
 
 namespace planemu::PLANEMU_ISA {
@@ -150,9 +151,9 @@ static void selectMixedSum(Decoder &d, Type half, const Modifiers &m) {
 }
 
 void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate) {
-  if (isHalf(type))
-    return selectHalfSum(d, type, subtract, saturate);
   Modifiers m = takeModifiers(d, saturate);
+  if (isHalf(type))
+    return selectHalfSum(d, type, subtract, m);
   Type second = d.takeTypeIfAny();
   if (second != Type::None) {
     if (type != Type::F32 || (second != Type::BF16 && second != Type::F16))
@@ -173,11 +174,8 @@ void selectFloatSum(Decoder &d, Type type, bool subtract, bool saturate) {
 void selectFloatMul(Decoder &d) {
   Modifiers m = takeModifiers(d);
   Type type = d.takeType();
-  if (isHalf(type)) {
-    d.untake();
-    d.takeType();
-    return selectHalfMul(d, type);
-  }
+  if (isHalf(type))
+    return selectHalfMul(d, type, m);
   selectBinary<Product, Operation::Mul>(d, type, m);
 }
 
@@ -207,11 +205,8 @@ template <bool Bfloat> static void selectMixedFma(Decoder &d, Type half, const M
 void selectFloatFma(Decoder &d) {
   Modifiers m = takeModifiers(d);
   Type type = d.takeType();
-  if (isHalf(type)) {
-    d.untake();
-    d.takeType();
-    return selectHalfFma(d, type);
-  }
+  if (isHalf(type))
+    return selectHalfFma(d, type, m);
   Type second = d.takeTypeIfAny();
   if (!m.explicitRound)
     d.fail("no rounding");
@@ -375,43 +370,74 @@ void selectFloatSign(Decoder &d, Type type, bool negate) {
     d.failType(type);
 }
 
+bool takeXorSign(Decoder &d) {
+  if (!d.take(".xorsign"))
+    return false;
+  if (!d.take(".abs"))
+    d.fail("'.xorsign' without '.abs'");
+  return true;
+}
+
+/// Magnitudes are compared if Abs; with XorSign the result has the exclusive or of both signs.
+template <bool Max, bool Nan, bool Abs, bool XorSign> static Vf32 order32(Vf32 a, Vf32 b) {
+  Vu32 x = bits<Vu32>(a), y = bits<Vu32>(b);
+  if constexpr (Abs)
+    a = bits<Vf32>(x & 0x7fffffff), b = bits<Vf32>(y & 0x7fffffff);
+  Vf32 result = order<Max, Nan>(a, b);
+  if constexpr (XorSign)
+    result = canonical(bits<Vf32>(bits<Vu32>(result) | ((x ^ y) & 0x80000000)));
+  return result;
+}
+
+template <bool Max, bool Nan>
+static void emitOrder(Decoder &d, bool ftz, bool three, bool abs, bool xorSign) {
+  auto emit = [&]<bool Abs, bool XorSign>() {
+    if (ftz)
+      three ? d.emit(lanes<[](auto a, auto b, auto c) {
+        return order32<Max, Nan, Abs, false>(order32<Max, Nan, Abs, false>(flush(a), flush(b)),
+                                             flush(c));
+      },
+                           f32, f32, f32, f32>)
+            : d.emit(lanes<[](auto a, auto b) {
+                return order32<Max, Nan, Abs, XorSign>(flush(a), flush(b));
+              },
+                           f32, f32, f32>);
+    else
+      three ? d.emit(lanes<[](auto a, auto b, auto c) {
+        return order32<Max, Nan, Abs, false>(order32<Max, Nan, Abs, false>(a, b), c);
+      },
+                           f32, f32, f32, f32>)
+            : d.emit(lanes<order32<Max, Nan, Abs, XorSign>, f32, f32, f32>);
+  };
+  xorSign ? emit.template operator()<true, true>()
+  : abs   ? emit.template operator()<true, false>()
+          : emit.template operator()<false, false>();
+}
+
+/// min and max of two, and of three since sm_100: {.ftz}{.NaN}{.xorsign.abs}, {.ftz}{.NaN}{.abs}.
 void selectFloatOrder(Decoder &d, Type type, bool max) {
   if (isHalf(type))
     return selectHalfOrder(d, type, max);
-  bool ftz = d.take(".ftz"), nan = d.take(".NaN");
-  unsigned sources = d.operandCount() - 1;
-  d.def(0, bitsOf(type));
+  bool ftz = d.take(".ftz"), nan = d.take(".NaN"), xorSign = takeXorSign(d);
+  bool three = d.operandCount() == 4, abs = three && d.take(".abs");
+  operands(d, type, three ? 3 : 2);
   if (type == Type::F64) {
-    if (ftz || nan || sources != 2)
+    if (ftz || nan || xorSign || three)
       d.failType(type);
-    d.use(1, type);
-    d.use(2, type);
     d.emit(max ? lanes<[](auto a, auto b) { return order<true, false>(a, b); }, f64, f64, f64>
                : lanes<[](auto a, auto b) { return order<false, false>(a, b); }, f64, f64, f64>);
     return;
   }
-  if (type != Type::F32 || sources < 2 || sources > 3)
+  if (type != Type::F32)
     d.failType(type);
-  d.use(1, type);
-  d.use(2, type);
-  // The third operand of sm_100's three-operand form; the second one again changes nothing.
-  d.use(sources == 3 ? 3 : 2, type);
-  auto emit = [&]<bool Max, bool Nan>() {
-    d.emit(ftz ? lanes<[](auto a, auto b, auto c) {
-      return order<Max, Nan>(order<Max, Nan>(flush(a), flush(b)), flush(c));
-    },
-                       f32, f32, f32, f32>
-           : sources == 3
-               ? lanes<[](auto a, auto b, auto c) {
-                   return order<Max, Nan>(order<Max, Nan>(a, b), c);
-                 },
-                       f32, f32, f32, f32>
-               : lanes<[](auto a, auto b) { return order<Max, Nan>(a, b); }, f32, f32, f32>);
-  };
+  if (three && xorSign)
+    d.fail("'.xorsign' takes two sources");
   if (max)
-    nan ? emit.template operator()<true, true>() : emit.template operator()<true, false>();
+    nan ? emitOrder<true, true>(d, ftz, three, abs, xorSign)
+        : emitOrder<true, false>(d, ftz, three, abs, xorSign);
   else
-    nan ? emit.template operator()<false, true>() : emit.template operator()<false, false>();
+    nan ? emitOrder<false, true>(d, ftz, three, abs, xorSign)
+        : emitOrder<false, false>(d, ftz, three, abs, xorSign);
 }
 
 /// copysign: the sign of a, the rest of b.

@@ -37,11 +37,14 @@ void selectFloatDiv(Decoder &d, Type type);
 void selectFloatSign(Decoder &d, Type type, bool negate);
 void selectFloatOrder(Decoder &d, Type type, bool max);
 
+/// Consumes `.xorsign.abs`.
+bool takeXorSign(Decoder &d);
+
 // The 16-bit types among them: Half.cpp.
 bool isHalf(Type type);
-void selectHalfSum(Decoder &d, Type type, bool subtract, bool saturate);
-void selectHalfMul(Decoder &d, Type type);
-void selectHalfFma(Decoder &d, Type type);
+void selectHalfSum(Decoder &d, Type type, bool subtract, const Modifiers &m);
+void selectHalfMul(Decoder &d, Type type, const Modifiers &m);
+void selectHalfFma(Decoder &d, Type type, const Modifiers &m);
 void selectHalfSign(Decoder &d, Type type, bool negate);
 void selectHalfOrder(Decoder &d, Type type, bool max);
 

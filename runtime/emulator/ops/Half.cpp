@@ -44,31 +44,30 @@ template <auto F, class... S> static void emitHalf(Decoder &d, Type type, S... s
                  std::conditional_t<true, u32, S>...>);
 }
 
-/// Emits F<Format>.
-#define PLANEMU_EMIT_HALF(F, ...)                                                                  \
-  (type == Type::BF16 || type == Type::BF16x2 ? emitHalf<F<Bf16>>(d, type, __VA_ARGS__)            \
-                                              : emitHalf<F<F16>>(d, type, __VA_ARGS__))
+/// Subnormals become zero of their sign; only f16 has .ftz.
+static Vu16 flushHalf(Vu16 value) { return choose(((value & 0x7c00) == 0), value & 0x8000, value); }
 
-template <class Format> static Vu16 halfAdd(Vu16 a, Vu16 b) {
-  return Format::narrow(Format::widen(a) + Format::widen(b));
+template <class Format, class Op, bool Ftz, bool Sat> static Vu16 halfBinary(Vu16 a, Vu16 b) {
+  if constexpr (Ftz)
+    a = flushHalf(a), b = flushHalf(b);
+  Vf32 exact = Op::apply(Format::widen(a), Format::widen(b));
+  Vu16 result = Format::narrow(Sat ? saturated(exact) : exact);
+  return Ftz ? flushHalf(result) : result;
 }
-template <class Format> static Vu16 halfSub(Vu16 a, Vu16 b) {
-  return Format::narrow(Format::widen(a) - Format::widen(b));
-}
-template <class Format> static Vu16 halfMul(Vu16 a, Vu16 b) {
-  return Format::narrow(Format::widen(a) * Format::widen(b));
-}
-template <class Format> static Vu16 halfMin(Vu16 a, Vu16 b) {
-  return Format::narrow(order<false, false>(Format::widen(a), Format::widen(b)));
-}
-template <class Format> static Vu16 halfMax(Vu16 a, Vu16 b) {
-  return Format::narrow(order<true, false>(Format::widen(a), Format::widen(b)));
-}
-template <class Format> static Vu16 halfMinNan(Vu16 a, Vu16 b) {
-  return Format::narrow(order<false, true>(Format::widen(a), Format::widen(b)));
-}
-template <class Format> static Vu16 halfMaxNan(Vu16 a, Vu16 b) {
-  return Format::narrow(order<true, true>(Format::widen(a), Format::widen(b)));
+
+/// With XorSign the magnitudes are compared, and the result has the exclusive or of both signs.
+template <class Format, bool Max, bool Nan, bool Ftz, bool XorSign>
+static Vu16 halfOrder(Vu16 a, Vu16 b) {
+  if constexpr (Ftz)
+    a = flushHalf(a), b = flushHalf(b);
+  Vu16 sign = (a ^ b) & 0x8000;
+  if constexpr (XorSign)
+    a &= 0x7fff, b &= 0x7fff;
+  Vf32 chosen = order<Max, Nan>(Format::widen(a), Format::widen(b));
+  Vu16 result = Format::narrow(chosen);
+  if constexpr (XorSign)
+    result |= choose(to<s16>(bits<Vs32>(chosen == chosen)), sign, Vu16{});
+  return result;
 }
 
 /// a * b + c rounded to odd in f32: the product is exact in double, the sum's error says whether
@@ -99,53 +98,121 @@ static Vf32 fmaOdd(Vf32 a, Vf32 b, Vf32 c) {
   return bits<Vf32>(raw32);
 }
 
-template <class Format> static Vu16 halfFma(Vu16 a, Vu16 b, Vu16 c) {
-  return Format::narrow(fmaOdd(Format::widen(a), Format::widen(b), Format::widen(c)));
-}
-template <class Format> static Vu16 halfFmaRelu(Vu16 a, Vu16 b, Vu16 c) {
+/// .relu is the maximum with +0 that keeps a NaN.
+template <class Format, bool Ftz, bool Sat, bool Relu> static Vu16 halfFma(Vu16 a, Vu16 b, Vu16 c) {
+  if constexpr (Ftz)
+    a = flushHalf(a), b = flushHalf(b), c = flushHalf(c);
   Vf32 value = fmaOdd(Format::widen(a), Format::widen(b), Format::widen(c));
-  return Format::narrow(choose((value < 0.0f), Vf32{}, value));
+  if constexpr (Sat)
+    value = saturated(value);
+  if constexpr (Relu)
+    value = choose((value <= 0.0f), Vf32{}, value);
+  Vu16 result = Format::narrow(value);
+  return Ftz ? flushHalf(result) : result;
 }
 
-void selectHalfSum(Decoder &d, Type type, bool subtract, bool saturate) {
-  if (saturate)
-    d.fail("'.sat' is not supported on this type");
-  if (!d.take(".rn"))
+namespace {
+
+struct Sum {
+  static Vf32 apply(Vf32 a, Vf32 b) { return a + b; }
+};
+struct Difference {
+  static Vf32 apply(Vf32 a, Vf32 b) { return a - b; }
+};
+struct Product {
+  static Vf32 apply(Vf32 a, Vf32 b) { return a * b; }
+};
+
+} // namespace
+
+static bool isBfloat(Type type) { return type == Type::BF16 || type == Type::BF16x2; }
+
+template <class Op> static void selectHalfBinary(Decoder &d, Type type, const Modifiers &m) {
+  if (m.round != Round::Nearest)
+    d.fail("only .rn is supported on this type");
+  if (!m.explicitRound)
     d.noteContractible(type);
-  subtract ? PLANEMU_EMIT_HALF(halfSub, 1, 2) : PLANEMU_EMIT_HALF(halfAdd, 1, 2);
+  if (isBfloat(type)) {
+    if (m.ftz || m.sat)
+      d.fail("neither .ftz nor .sat is supported on this type");
+    return emitHalf<halfBinary<Bf16, Op, false, false>>(d, type, 1, 2);
+  }
+  if (m.ftz)
+    m.sat ? emitHalf<halfBinary<F16, Op, true, true>>(d, type, 1, 2)
+          : emitHalf<halfBinary<F16, Op, true, false>>(d, type, 1, 2);
+  else
+    m.sat ? emitHalf<halfBinary<F16, Op, false, true>>(d, type, 1, 2)
+          : emitHalf<halfBinary<F16, Op, false, false>>(d, type, 1, 2);
 }
 
-void selectHalfMul(Decoder &d, Type type) {
-  if (!d.take(".rn"))
-    d.noteContractible(type);
-  PLANEMU_EMIT_HALF(halfMul, 1, 2);
+void selectHalfSum(Decoder &d, Type type, bool subtract, const Modifiers &m) {
+  subtract ? selectHalfBinary<Difference>(d, type, m) : selectHalfBinary<Sum>(d, type, m);
 }
 
-void selectHalfFma(Decoder &d, Type type) {
-  if (!d.take(".rn"))
-    d.fail("no rounding");
-  d.take(".relu") ? PLANEMU_EMIT_HALF(halfFmaRelu, 1, 2, 3) : PLANEMU_EMIT_HALF(halfFma, 1, 2, 3);
+void selectHalfMul(Decoder &d, Type type, const Modifiers &m) {
+  selectHalfBinary<Product>(d, type, m);
+}
+
+void selectHalfFma(Decoder &d, Type type, const Modifiers &m) {
+  if (!m.explicitRound || m.round != Round::Nearest)
+    d.fail("only .rn is supported on this type");
+  bool relu = d.take(".relu");
+  if (relu && m.sat)
+    d.fail("both .relu and .sat");
+  if (isBfloat(type)) {
+    if (m.ftz || m.sat)
+      d.fail("neither .ftz nor .sat is supported on this type");
+    return relu ? emitHalf<halfFma<Bf16, false, false, true>>(d, type, 1, 2, 3)
+                : emitHalf<halfFma<Bf16, false, false, false>>(d, type, 1, 2, 3);
+  }
+  auto emit = [&]<bool Ftz>() {
+    relu    ? emitHalf<halfFma<F16, Ftz, false, true>>(d, type, 1, 2, 3)
+    : m.sat ? emitHalf<halfFma<F16, Ftz, true, false>>(d, type, 1, 2, 3)
+            : emitHalf<halfFma<F16, Ftz, false, false>>(d, type, 1, 2, 3);
+  };
+  m.ftz ? emit.template operator()<true>() : emit.template operator()<false>();
 }
 
 void selectHalfOrder(Decoder &d, Type type, bool max) {
-  bool nan = d.take(".NaN");
+  bool ftz = d.take(".ftz"), nan = d.take(".NaN"), xorSign = takeXorSign(d);
   if (d.operandCount() != 3)
     d.fail("only two sources are supported on this type");
-  if (max)
-    nan ? PLANEMU_EMIT_HALF(halfMaxNan, 1, 2) : PLANEMU_EMIT_HALF(halfMax, 1, 2);
+  if (ftz && isBfloat(type))
+    d.fail("'.ftz' is not supported on this type");
+  auto emit = [&]<class Format, bool Ftz, bool XorSign>() {
+    if (max)
+      nan ? emitHalf<halfOrder<Format, true, true, Ftz, XorSign>>(d, type, 1, 2)
+          : emitHalf<halfOrder<Format, true, false, Ftz, XorSign>>(d, type, 1, 2);
+    else
+      nan ? emitHalf<halfOrder<Format, false, true, Ftz, XorSign>>(d, type, 1, 2)
+          : emitHalf<halfOrder<Format, false, false, Ftz, XorSign>>(d, type, 1, 2);
+  };
+  if (isBfloat(type))
+    xorSign ? emit.template operator()<Bf16, false, true>()
+            : emit.template operator()<Bf16, false, false>();
+  else if (ftz)
+    xorSign ? emit.template operator()<F16, true, true>()
+            : emit.template operator()<F16, true, false>();
   else
-    nan ? PLANEMU_EMIT_HALF(halfMinNan, 1, 2) : PLANEMU_EMIT_HALF(halfMin, 1, 2);
+    xorSign ? emit.template operator()<F16, false, true>()
+            : emit.template operator()<F16, false, false>();
 }
 
 void selectHalfSign(Decoder &d, Type type, bool negate) {
-  d.def(0, bitsOf(type));
-  d.use(1, type);
-  if (bitsOf(type) == 16)
-    d.emit(negate ? lanes<[](auto a) { return a ^ u16(0x8000); }, u16, u16>
-                  : lanes<[](auto a) { return a & u16(0x7fff); }, u16, u16>);
+  bool ftz = d.take(".ftz");
+  if (ftz && isBfloat(type))
+    d.fail("'.ftz' is not supported on this type");
+  auto emit = [&]<bool Negate, bool Ftz>() {
+    emitHalf<[](Vu16 a) -> Vu16 {
+      if constexpr (Ftz)
+        a = flushHalf(a);
+      return Negate ? a ^ u16(0x8000) : a & u16(0x7fff);
+    }>(d, type, 1);
+  };
+  if (negate)
+    ftz ? emit.template operator()<true, true>() : emit.template operator()<true, false>();
   else
-    d.emit(negate ? lanes<[](auto a) { return a ^ 0x80008000u; }, u32, u32>
-                  : lanes<[](auto a) { return a & 0x7fff7fffu; }, u32, u32>);
+    ftz ? emit.template operator()<false, true>() : emit.template operator()<false, false>();
 }
 
 } // namespace planemu::PLANEMU_ISA
