@@ -1,4 +1,5 @@
-"""Compiles groupings that no plan declares and holds every stored edge of a run against the reference.
+"""Compiles groupings that no plan declares, holds every stored edge of a run against the reference, and runs them once more under all of
+the emulator's checks, in another order of CTAs and warps.
 
 usage: regroupings.py PLAN.json CONFIG.json FOLDER FIRST LAST      (planc and plan-run on PATH; runs entries FIRST..LAST-1 of the table)
 
@@ -84,6 +85,8 @@ def main(plan, config, folder, first, last):
         code, text = run("planc", str(path), "--model", config, "--toolkit=none", "-o", str(bundle))
         if code == 0:
             code, text = run("plan-run", str(bundle), "--weights", "random:7", "--tokens", "1,2,3", "--compare", "reference")
+        if code == 0:
+            code, text = run("plan-run", str(bundle), "--weights", "random:7", "--tokens", "1,2,3", "--check", "all", "--schedule-seed", str(number + 1))
         print(f"{'ok  ' if code == 0 else 'FAIL'} {number} {' '.join(edits)}")
         if code != 0:
             failed += 1
