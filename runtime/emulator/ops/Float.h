@@ -145,6 +145,26 @@ inline f32 roundTo(Round mode, f64 value, f64 rest) {
   return nearest;
 }
 
+/// high + low as a double that is cut and whose last bit says whether anything was: rounded once
+/// more, to a format of 51 bits or fewer in any direction, it gives what the exact sum would.
+/// Needs |low| below high's last bit.
+inline Vf64 roundToOdd(Vf64 high, Vf64 low) {
+  Vs64 raw = bits<Vs64>(high);
+  Vs64 cut = (low != 0.0) & (high - high == 0.0);
+  Vs64 towardsZero = (low < 0.0) ^ (high < 0.0); // -1 where true
+  return bits<Vf64>(choose(cut, (raw + towardsZero) | 1, raw));
+}
+/// The same step from a double to f32. Magnitudes below f32's all become the least one there.
+inline Vf32 narrowToOdd(Vf64 value) {
+  Vf32 nearest = to<f32>(value);
+  Vf64 back = to<f64>(nearest);
+  auto magnitude = [](Vf64 a) { return bits<Vs64>(a) & 0x7fffffffffffffff; };
+  Vs32 cut = to<s32>((back != value) & (value - value == 0.0));
+  Vs32 above = to<s32>(magnitude(back) > magnitude(value));
+  Vs32 raw = bits<Vs32>(nearest);
+  return bits<Vf32>(choose(cut, (raw + above) | 1, raw));
+}
+
 } // namespace planemu::PLANEMU_ISA
 
 #endif // PLANEMU_OPS_FLOAT_H

@@ -70,32 +70,15 @@ static Vu16 halfOrder(Vu16 a, Vu16 b) {
   return result;
 }
 
-/// a * b + c rounded to odd in f32: the product is exact in double, the sum's error says whether
-/// something was lost, and a lost part sets the last bit, so that the second rounding sees it. Odd
-/// from double to f32 likewise.
+/// a * b + c rounded to odd in f32: the product is exact in double, and the sum's error (Knuth's
+/// TwoSum) says whether something was lost. The only products of 16-bit floats beyond f32's
+/// exponents are too small for any rounding of a 16-bit result to tell.
 static Vf32 fmaOdd(Vf32 a, Vf32 b, Vf32 c) {
   Vf64 product = to<f64>(a) * to<f64>(b), addend = to<f64>(c);
   Vf64 sum = product + addend;
   Vf64 part = sum - product;
   Vf64 error = (product - (sum - part)) + (addend - part);
-  // Towards zero in double: if the error points away from the sum's sign, step back, then set the
-  // last bit.
-  Vs64 raw = bits<Vs64>(sum);
-  Vs64 inexact = (error != 0.0) & (sum - sum == 0.0);
-  Vs64 opposite = (error < 0.0) ^ (sum < 0.0);
-  raw = choose(inexact, (raw + opposite) | 1, raw); // opposite is -1 where true
-  // To f32, again to odd: cut 29 bits and keep whether there were any. Exponents are within f32's
-  // for all products of 16-bit floats but the smallest, which are below any rounding's reach of a
-  // 16-bit result once odd.
-  Vf64 odd = bits<Vf64>(raw);
-  Vf32 nearest = to<f32>(odd);
-  Vf64 back = to<f64>(nearest);
-  Vs32 raw32 = bits<Vs32>(nearest);
-  Vs32 lost = to<s32>((back != odd) & (sum - sum == 0.0));
-  Vs32 above = to<s32>(bits<Vs64>(choose(back < 0.0, Vf64{} - back, back)) >
-                       bits<Vs64>(choose(odd < 0.0, Vf64{} - odd, odd)));
-  raw32 = choose(lost, (raw32 + above) | 1, raw32);
-  return bits<Vf32>(raw32);
+  return narrowToOdd(roundToOdd(sum, error));
 }
 
 /// .relu is the maximum with +0 that keeps a NaN.
