@@ -37,6 +37,8 @@ if os.path.exists("/usr/local/cuda/lib64/stubs/libcuda.so"):
     config.available_features.add("cuda-stub")
 if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source_root, ".git")):
     config.available_features.add("clang-format")
+if config.mpfr and not config.mpfr.endswith("-NOTFOUND"):
+    config.available_features.add("mpfr")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
     config.available_features.add("nvjitlink")
 # What the host's processor can do: some tests run on each instruction set.

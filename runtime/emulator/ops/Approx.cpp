@@ -2,14 +2,14 @@
 //
 // PTX bounds the error of these and leaves the bits open. Here they are the correctly rounded
 // values, and the same on every host: no libm, and no fma, so that hosts with and without it agree.
-// A polynomial in double is not enough for that: of 2^32 inputs some come within 2^-53 of a tie. So
-// the large terms are kept as sums of two doubles, only the small ones (a sixteenth or less) as one,
-// and the sum is rounded once. test/nightly compares all inputs with MPFR.
+// A sum in double is not enough for that: of 2^32 inputs some come within 2^-53 of a tie. So the
+// last sum is kept as two doubles, as are large terms before it, and rounded once. How many terms
+// need it was found by comparing all inputs with MPFR, which test/nightly repeats.
 //
-//   ex2    2^n * e^r, |r| <= ln 2 / 2, Taylor to r^14
+//   ex2    2^n * 2^f, |f| <= 1/2
 //   lg2    e + atanh series in (m - 1) / (m + 1), m in [sqrt 1/2, sqrt 2]
 //   sin    four-part reduction by pi/2, Taylor to r^17 and r^18
-//   tanh   (e^2a - 1) / (e^2a + 1)
+//   tanh   (e^2a - 1) / (e^2a + 1), e^2a likewise
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Float.h"
@@ -43,6 +43,16 @@ static Vf64 upperHalf(Vf64 a) { return bits<Vf64>(bits<Vu64>(a) & 0xfffffffff800
 
 static Vf32 round(Pair a) { return to<f32>(roundToOdd(a.high, a.low)); }
 
+/// roundToOdd where the sum is positive and finite.
+static Vf64 positiveToOdd(Pair a) {
+  return bits<Vf64>((bits<Vs64>(a.high) + bits<Vs64>(a.low < 0.0)) |
+                    (bits<Vs64>(a.low != 0.0) & 1));
+}
+/// value, or the canonical NaN where x is one.
+static Vf32 numberOr(Vf32 x, Vf32 value) {
+  return choose(x == x, value, bits<Vf32>(splat<u32>(0x7fffffff)));
+}
+
 /// c[0] + c[1] x + ... as two interleaved Horner chains, which halves the time they wait.
 template <std::size_t Count> static Vf64 polynomial(const f64 (&c)[Count], Vf64 x) {
   constexpr int Last = static_cast<int>(Count) - 1;
@@ -57,33 +67,39 @@ template <std::size_t Count> static Vf64 polynomial(const f64 (&c)[Count], Vf64 
 // ln 2: 29 bits, whose products with f32 numbers are exact, and the rest.
 constexpr f64 Ln2 = 0x1.62e42fep-1, Ln2Rest = 0x1.f473de6af278fp-30;
 
-/// e^(r + rest) - 1 - r for |r| <= ln 2 / 2 and a rest below 2^-30: at most a sixth of r's share.
+/// e^(r + rest) - 1 - r for |r| <= ln 2 / 2 and a rest below 2^-30: at most a sixth of r's share. The
+/// polynomial meets (e^r - 1 - r) / r^2 at Chebyshev's points, which takes two terms fewer than
+/// Taylor's series for the same error, 2^-61.
 static Vf64 expTail(Vf64 r, Vf64 rest) {
-  constexpr f64 Factorials[] = {1.0 / 2,          1.0 / 6,        1.0 / 24,        1.0 / 120,
-                                1.0 / 720,        1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-                                1.0 / 3628800,    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
-                                1.0 / 87178291200};
-  Vf64 tail = r * r * polynomial(Factorials, r);
+  constexpr f64 Terms[] = {0x1.0000000000000p-1,  0x1.5555555555557p-3,  0x1.5555555555556p-5,
+                           0x1.11111111100dfp-7,  0x1.6c16c16c162d6p-10, 0x1.a01a01abe62ddp-13,
+                           0x1.a01a01a6d7808p-16, 0x1.71de02375656cp-19, 0x1.27e4db67b4303p-22,
+                           0x1.af4ddd84882fep-26, 0x1.1f72fc730b4ffp-29};
+  Vf64 tail = r * r * polynomial(Terms, r);
   return tail + rest * (1.0 + r + tail);
 }
 
-/// 2^x rounded to odd.
+/// 2^x rounded to odd; anything if x is NaN.
 static Vf64 exp2Odd(Vf32 x) {
   // Beyond these all results are the same, and double's exponent suffices.
   Vf32 low = Vf32{} - 200.0f, high = Vf32{} + 200.0f;
   Vf64 clamped = to<f64>(choose((x < low), low, choose((x > high), high, x)));
   Vf64 shifted = clamped + Magic;
   Vf64 fraction = clamped - (shifted - Magic);
-  Vf64 r = fraction * Ln2;
-  Pair whole = ordered(Vf64{} + 1.0, r);
-  Pair result = ordered(whole.high, expTail(r, fraction * Ln2Rest));
-  Vf64 odd = roundToOdd(result.high, result.low + whole.low);
+  // 2^f = 1 + f ln 2 + f^2 (...), the polynomial as in expTail, its error 2^-58.
+  constexpr f64 Terms[] = {0x1.ebfbdff82c58fp-3,  0x1.c6b08d704a0c2p-5,  0x1.3b2ab6fba4e78p-7,
+                           0x1.5d87fe78a5276p-10, 0x1.430912f86bf52p-13, 0x1.ffcbfc670dcd4p-17,
+                           0x1.62c022401b97dp-20, 0x1.b524fae627834p-24, 0x1.e4cf1cd08d4b8p-28,
+                           0x1.e9d3fe3952179p-32, 0x1.c48f769ad2c46p-36};
+  Vf64 tail =
+      fraction * Ln2 + (fraction * fraction * polynomial(Terms, fraction) + fraction * Ln2Rest);
+  Pair result = ordered(Vf64{} + 1.0, tail);
+  Vf64 odd = positiveToOdd(result);
   // The exponent is added where it is; the sum lies in [1/2, 2].
-  odd = bits<Vf64>(bits<Vs64>(odd) + (bits<Vs64>(shifted) << 52));
-  return choose(to<s64>(bits<Vs32>(x == x)), odd, to<f64>(x));
+  return bits<Vf64>(bits<Vs64>(odd) + (bits<Vs64>(shifted) << 52));
 }
 
-static Vf32 exp2Exact(Vf32 x) { return canonical(to<f32>(exp2Odd(x))); }
+static Vf32 exp2Exact(Vf32 x) { return numberOr(x, to<f32>(exp2Odd(x))); }
 
 static Vf32 log2Exact(Vf32 x) {
   Vu64 raw = bits<Vu64>(to<f64>(x)); // f32 subnormals are normal here
@@ -168,7 +184,7 @@ template <int Shift> static Vf32 sineExact(Vf32 x) {
   return choose((magnitude < bits<f32>(0x7f800000u)), narrow, bits<Vf32>(splat<u32>(0x7fffffff)));
 }
 
-/// tanh x rounded to odd: with e^2a = 2^n (1 + r + tail), both sides of the fraction divided by 2^n.
+/// tanh x rounded to odd, anything if x is NaN: with e^2a = 2^n (1 + r + tail), both sides of the fraction divided by 2^n.
 static Vf64 tanhOdd(Vf32 x) {
   Vf32 magnitude = bits<Vf32>(bits<Vu32>(x) & 0x7fffffff), most = Vf32{} + 10.0f; // 1 from here on
   Vf64 angle = to<f64>(choose((magnitude < most), magnitude, most)) * 2.0;
@@ -187,12 +203,11 @@ static Vf64 tanhOdd(Vf32 x) {
   Vf64 belowUpper = upperHalf(below.high), belowLower = below.high - belowUpper;
   Vf64 left = (((above.high - upper * belowUpper) - upper * belowLower) - lower * belowUpper) -
               lower * belowLower;
-  Vf64 odd = roundToOdd(quotient, (left + above.low - quotient * below.low) / below.high);
-  odd = bits<Vf64>(bits<Vu64>(odd) | (to<u64>(bits<Vu32>(x) & 0x80000000) << 32));
-  return choose(to<s64>(bits<Vs32>(x == x)), odd, to<f64>(x));
+  Vf64 odd = positiveToOdd({quotient, (left + above.low - quotient * below.low) / below.high});
+  return bits<Vf64>(bits<Vu64>(odd) | (to<u64>(bits<Vu32>(x) & 0x80000000) << 32));
 }
 
-static Vf32 tanhExact(Vf32 x) { return canonical(to<f32>(tanhOdd(x))); }
+static Vf32 tanhExact(Vf32 x) { return numberOr(x, to<f32>(tanhOdd(x))); }
 
 /// F with subnormal inputs and results flushed.
 template <auto F> static Vf32 flushed(Vf32 x) { return flush(F(flush(x))); }
@@ -212,7 +227,7 @@ template <auto F, bool HasFtz = true> static void selectApproximate(Decoder &d) 
 /// Forms on 16-bit floats: widen, F to odd, round.
 template <auto F, bool Bfloat, bool Ftz> static Vu16 narrowed(Vu16 x) {
   Vf32 wide = Bfloat ? fromBf16(x) : fromF16(x);
-  Vf32 value = narrowToOdd(F(Ftz ? flush(wide) : wide));
+  Vf32 value = numberOr(wide, narrowToOdd(F(Ftz ? flush(wide) : wide)));
   Vu16 result = Bfloat ? toBf16(value) : toF16(value);
   // bf16 has f32's exponents, and so the same subnormals
   return Ftz ? choose((result & u16(0x7f80)) == 0, result & u16(0x8000), result) : result;

@@ -113,9 +113,28 @@ template <class T> CUdeviceptr upload(const std::vector<T> &data) {
   return address;
 }
 
-template <class T> std::vector<T> download(CUdeviceptr address, std::size_t count) {
+/// All bytes downloaded so far, as one number. With EMUTEST_HASH set the program prints it in the
+/// end: tests compare it between instruction sets of the host.
+struct OutputHash {
+  std::uint64_t value = 0xcbf29ce484222325; // FNV-1a
+  void add(const void *bytes, std::size_t count) {
+    for (std::size_t n = 0; n < count; ++n)
+      value = (value ^ static_cast<const unsigned char *>(bytes)[n]) * 0x100000001b3;
+  }
+  ~OutputHash() {
+    if (std::getenv("EMUTEST_HASH"))
+      std::printf("outputs: %016llx\n", static_cast<unsigned long long>(value));
+  }
+};
+inline OutputHash outputHash;
+
+/// `anyOrder`: the bytes depend on the order of CTAs, and do not count for the hash.
+template <class T>
+std::vector<T> download(CUdeviceptr address, std::size_t count, bool anyOrder = false) {
   std::vector<T> data(count);
   CU(cuMemcpyDtoH_v2, data.data(), address, count * sizeof(T));
+  if (!anyOrder)
+    outputHash.add(data.data(), count * sizeof(T));
   return data;
 }
 

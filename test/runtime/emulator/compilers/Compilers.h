@@ -2,7 +2,7 @@
 //
 // A theme is one file of test/Inputs/emulator/*.cu, compiled to PTX by some compiler, and the
 // function here that runs its kernels and compares what they leave in memory with what the host
-// computes. Every launch happens twice, on one and on two host threads, and must give the same
+// computes. Every launch happens on one, two and three host threads, and must give the same
 // bits.
 //===----------------------------------------------------------------------===//
 
@@ -80,7 +80,7 @@ public:
     CU(cuMemcpyHtoD_v2, address, initial.data(), initial.size() * sizeof(T));
   }
   bool fetch(bool again) override {
-    std::vector<T> values = emutest::download<T>(address, initial.size());
+    std::vector<T> values = emutest::download<T>(address, initial.size(), anyOrder);
     bool same = !again || std::memcmp(values.data(), got.data(), values.size() * sizeof(T)) == 0;
     got = std::move(values);
     return same;
@@ -109,7 +109,7 @@ public:
 
   /// False for what the source leaves out on the module's architecture.
   bool has(const char *kernel) const;
-  /// Launches `kernel` with buffers and values as arguments, on one thread and on two.
+  /// Launches `kernel` with buffers and values as arguments, on one, two and three threads.
   template <class... Arguments>
   void run(const char *kernel, const Shape &shape, Arguments &&...arguments) {
     std::vector<BufferBase *> buffers;
