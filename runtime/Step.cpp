@@ -228,6 +228,8 @@ Status Step::executeDevice(Run &run) {
   if (steps > 0 && !options.noGraph && !run.graph)
     if (Status status = capture(run); !status.ok())
       return status;
+  std::string failure = fmt::format("groups {} to {} failed", plan.launch_list[run.begin].group,
+                                    plan.launch_list[run.end - 1].group);
   deviceStarted = true;
   if (run.graph) {
     if (Status status = device->check(device->driver()->cuGraphLaunch(run.graph, stream),
@@ -235,10 +237,13 @@ Status Step::executeDevice(Run &run) {
         !status.ok())
       return status;
   } else if (Status status = enqueue(run); !status.ok()) {
-    return status;
+    // A kernel's fault is the result of a later call, which is not to blame.
+    Error error = status.takeError();
+    if (error.kind == ErrorKind::DeviceLost)
+      error.message = fmt::format("{}: {}", failure, error.message);
+    return error;
   }
-  return synchronize(fmt::format("groups {} to {} failed", plan.launch_list[run.begin].group,
-                                 plan.launch_list[run.end - 1].group));
+  return synchronize(failure);
 }
 
 Status Step::enqueue(const Run &run) {
