@@ -153,6 +153,40 @@ inline void resolve(Warp &w, const Inst &i, u32 mask, const char *access, Rows &
                                           : 0;
 }
 
+/// Rows of all lanes, equally far from each other. `stride` 0: one row for all.
+struct Strided {
+  char *first; // of lane 0 in the host's memory, or null
+  u64 stride;
+};
+
+/// What most warps do: all lanes access one region, lane n at n times a stride from lane 0. Null if
+/// it is not so.
+template <Where Space, class Base, u32 RowBytes>
+inline Strided strided(Warp &w, const Inst &i, u32 slot, s64 offset) {
+  const char *const addresses = w.file + slot;
+  Base first, second;
+  std::memcpy(&first, addresses, sizeof(Base));
+  std::memcpy(&second, addresses + sizeof(Base), sizeof(Base));
+  const Base stride = second - first;
+  if (stride > (1u << 20)) // backwards, or too far apart to be worth it
+    return {nullptr, 0};
+  V<Base> expected = V<Base>{0, 1, 2, 3, 4, 5, 6, 7} * stride + first, different = {};
+  for (int c = 0; c < Chunks; ++c) {
+    different |= load<Base>(addresses, c) ^ expected;
+    expected += static_cast<Base>(Chunk * stride);
+  }
+  if (!allZero<Base>(different))
+    return {nullptr, 0};
+  u64 address = static_cast<Base>(first + static_cast<Base>(offset));
+  u64 bytes = 31ull * stride + RowBytes;
+  RegionRef region = regionOf<Space>(w, i);
+  u64 inside = address - region.low;
+  if (inside >= region.size || bytes > region.size - inside ||
+      ((address | stride) & (RowBytes - 1)))
+    return {nullptr, 0};
+  return {reinterpret_cast<char *>(address + region.delta), stride};
+}
+
 /// Tells the observer, if there is one, before memory changes. `data`: the rows that are stored.
 inline void observe(Warp &w, const Inst &i, AccessKind kind, u32 mask, u32 rowBytes,
                     const Rows &rows, const char *data = nullptr, const u32 *sizes = nullptr) {

@@ -142,6 +142,22 @@ template <class Compared> inline u32 compress(Compared compared) {
   return static_cast<u32>(bits<u64>(narrow) * 0x0101010101010101ull >> 56);
 }
 
+/// True if no bit is set.
+template <class T> inline bool allZero(V<T> v) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(v) == 64) {
+    struct Halves {
+      __m256i low, high;
+    } halves = bits<Halves>(v);
+    __m256i either = _mm256_or_si256(halves.low, halves.high);
+    return _mm256_testz_si256(either, either);
+  }
+  if constexpr (sizeof(v) == 32)
+    return _mm256_testz_si256(bits<__m256i>(v), bits<__m256i>(v));
+#endif
+  return compress(v != 0) == 0;
+}
+
 template <class Mask, class T> inline T choose(Mask mask, T yes, T no) {
   using M = V<Unsigned<std::remove_cvref_t<decltype(yes[0])>>>;
   M m = bits<M>(mask);

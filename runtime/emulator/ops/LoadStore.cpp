@@ -56,23 +56,84 @@ template <class T, int N> static void gatherRows(const u64 *host, V<T> *v) {
   std::memcpy(v, &image, sizeof(image));
 }
 
-/// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
+/// A value as a register holds it.
+template <class T, class R> static V<R> widen(V<T> v) {
+  if constexpr (sizeof(T) == sizeof(R))
+    return bits<V<R>>(v);
+  else
+    return bits<V<R>>(to<std::conditional_t<std::is_signed_v<T>, Signed<R>, R>>(v));
+}
+
+/// All lanes, their rows one after the other.
+template <class T, class R, int N>
+static void loadContiguous(char *file, const u32 *slots, const char *from) {
+  if constexpr (N == 1 && sizeof(T) == sizeof(R)) {
+    std::memcpy(file + slots[0], from, 32 * sizeof(T));
+  } else {
+    for (int c = 0; c < Chunks; ++c) {
+      V<T> v[N];
+      std::memcpy(v, from + c * sizeof(v), sizeof(v));
+      rowsToColumns<T, N>(v);
+      for (int n = 0; n < N; ++n)
+        store<R>(file + slots[n], c, widen<T, R>(v[n]));
+    }
+  }
+}
+
+/// All lanes, one row.
+template <class T, class R, int N>
+static void loadUniform(char *file, const u32 *slots, const char *from) {
+  T row[N];
+  std::memcpy(row, from, sizeof(row));
+  for (int n = 0; n < N; ++n) {
+    V<R> value = widen<T, R>(splat<T>(row[n]));
+    for (int c = 0; c < Chunks; ++c)
+      store<R>(file + slots[n], c, value);
+  }
+}
+
+/// All lanes, rows with gaps between them.
+template <class T, class R, int N>
+static void loadStrided(char *file, const u32 *slots, const Strided &from) {
+  if constexpr (N == 1) {
+    R *const d = reinterpret_cast<R *>(file + slots[0]);
+    using E = std::conditional_t<std::is_signed_v<T>, Signed<R>, R>;
+    const char *at = from.first;
+    for (int lane = 0; lane < 32; ++lane, at += from.stride) {
+      T value;
+      std::memcpy(&value, at, sizeof(T));
+      d[lane] = static_cast<R>(static_cast<E>(value));
+    }
+  } else {
+    u64 host[Chunk];
+    for (int lane = 0; lane < Chunk; ++lane)
+      host[lane] = reinterpret_cast<u64>(from.first) + static_cast<u64>(lane) * from.stride;
+    for (int c = 0; c < Chunks; ++c) {
+      V<T> v[N];
+      gatherRows<T, N>(host, v);
+      rowsToColumns<T, N>(v);
+      for (int n = 0; n < N; ++n)
+        store<R>(file + slots[n], c, widen<T, R>(v[n]));
+      for (u64 &at : host)
+        at += Chunk * from.stride;
+    }
+  }
+}
+
+/// Any lanes, any addresses.
 template <Where Space, class Base, class T, class R, int N>
-static void loadRows(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  if (!mask)
-    return;
+[[gnu::noinline]] static void loadApart(Warp &w, const Inst &i, u32 mask, const u32 *slots) {
   constexpr u32 RowBytes = N * sizeof(T);
   char *const file = w.file;
-  u32 slots[N];
-  std::copy(i.ops, i.ops + N, slots);
   Rows rows;
   formAddresses<Base>(w, i.ops[N], i.imm, rows.host);
   resolve<Space, RowBytes>(w, i, mask, loadNames[int(Space)], rows);
   observe(w, i, AccessKind::Load, mask, RowBytes, rows);
+  if (rows.whole)
+    return loadContiguous<T, R, N>(file, slots, rows.whole);
   bool everyLane = mask == ~0u && !w.cta->failed;
-  if (N == 1 && !rows.whole && everyLane) {
-    // Lanes apart, one value each: straight into the register.
+  if (N == 1 && everyLane) {
+    // One value each: straight into the register.
     R *const d = reinterpret_cast<R *>(file + slots[0]);
     using E = std::conditional_t<std::is_signed_v<T>, Signed<R>, R>;
     for (int lane = 0; lane < 32; ++lane)
@@ -80,53 +141,52 @@ static void loadRows(Warp &w, const Inst &i) {
     return;
   }
   alignas(64) char gathered[32 * RowBytes];
-  const char *from = rows.whole;
-  if (!from && !everyLane) {
+  if (!everyLane) {
     std::memset(gathered, 0, sizeof(gathered));
     for (u32 left = mask; left; left &= left - 1) {
       int lane = __builtin_ctz(left);
       if (rows.host.of[lane])
         std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
     }
-    from = gathered;
   }
   for (int c = 0; c < Chunks; ++c) {
     V<T> v[N];
-    if (from)
-      std::memcpy(v, from + c * sizeof(v), sizeof(v));
-    else
+    if (everyLane)
       gatherRows<T, N>(rows.host.of + c * Chunk, v);
+    else
+      std::memcpy(v, gathered + c * sizeof(v), sizeof(v));
     rowsToColumns<T, N>(v);
-    for (int n = 0; n < N; ++n) {
-      V<R> value;
-      if constexpr (sizeof(T) == sizeof(R))
-        value = bits<V<R>>(v[n]);
-      else
-        value = bits<V<R>>(to<std::conditional_t<std::is_signed_v<T>, Signed<R>, R>>(v[n]));
-      if (mask == ~0u) [[likely]]
-        store<R>(file + slots[n], c, value);
-      else
-        merge<R>(file + slots[n], c, mask >> (c * Chunk), value);
-    }
+    for (int n = 0; n < N; ++n)
+      merge<R>(file + slots[n], c, mask >> (c * Chunk), widen<T, R>(v[n]));
   }
 }
 
+/// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
 template <Where Space, class Base, class T, class R, int N>
-static void storeRows(Warp &w, const Inst &i) {
+static void loadRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
-  constexpr u32 RowBytes = N * sizeof(T);
-  const char *const file = w.file;
   u32 slots[N];
-  std::copy(i.ops + 1, i.ops + 1 + N, slots);
-  Rows rows;
-  formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
-  resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
-  alignas(64) char scattered[32 * RowBytes];
-  char *into = rows.whole ? rows.whole : scattered;
-  if (rows.whole) // lanes do not overlap: what they store does not matter
-    observe(w, i, AccessKind::Store, mask, RowBytes, rows);
+  std::copy(i.ops, i.ops + N, slots);
+  if constexpr (Space != Where::Local) {
+    if (mask == ~0u && !w.observer) [[likely]] {
+      Strided from = strided<Space, Base, N * sizeof(T)>(w, i, i.ops[N], i.imm);
+      if (from.first) [[likely]] {
+        if (from.stride == N * sizeof(T))
+          return loadContiguous<T, R, N>(w.file, slots, from.first);
+        if (from.stride == 0)
+          return loadUniform<T, R, N>(w.file, slots, from.first);
+        return loadStrided<T, R, N>(w.file, slots, from);
+      }
+    }
+  }
+  loadApart<Space, Base, T, R, N>(w, i, mask, slots);
+}
+
+/// What the registers hold, as rows in memory.
+template <class T, class R, int N>
+static void storeContiguous(const char *file, const u32 *slots, char *into) {
   for (int c = 0; c < Chunks; ++c) {
     V<T> v[N];
     for (int n = 0; n < N; ++n) {
@@ -138,14 +198,44 @@ static void storeRows(Warp &w, const Inst &i) {
     columnsToRows<T, N>(v);
     std::memcpy(into + c * sizeof(v), v, sizeof(v));
   }
-  if (rows.whole)
-    return;
+}
+
+template <Where Space, class Base, class T, class R, int N>
+[[gnu::noinline]] static void storeApart(Warp &w, const Inst &i, u32 mask, const u32 *slots) {
+  constexpr u32 RowBytes = N * sizeof(T);
+  Rows rows;
+  formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
+  resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
+  if (rows.whole) {
+    // Lanes do not overlap: what they store does not matter.
+    observe(w, i, AccessKind::Store, mask, RowBytes, rows);
+    return storeContiguous<T, R, N>(w.file, slots, rows.whole);
+  }
+  alignas(64) char scattered[32 * RowBytes];
+  storeContiguous<T, R, N>(w.file, slots, scattered);
   observe(w, i, AccessKind::Store, mask, RowBytes, rows, scattered);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
     if (rows.host.of[lane])
       std::memcpy(hostPointer<char>(rows.host.of[lane]), scattered + lane * RowBytes, RowBytes);
   }
+}
+
+template <Where Space, class Base, class T, class R, int N>
+static void storeRows(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  u32 slots[N];
+  std::copy(i.ops + 1, i.ops + 1 + N, slots);
+  if constexpr (Space != Where::Local) {
+    if (mask == ~0u && !w.observer) [[likely]] {
+      Strided into = strided<Space, Base, N * sizeof(T)>(w, i, i.ops[0], i.imm);
+      if (into.first && into.stride == N * sizeof(T)) [[likely]]
+        return storeContiguous<T, R, N>(w.file, slots, into.first);
+    }
+  }
+  storeApart<Space, Base, T, R, N>(w, i, mask, slots);
 }
 
 // --- Choosing ---------------------------------------------------------------
