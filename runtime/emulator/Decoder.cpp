@@ -176,8 +176,6 @@ void Decoder::call(const Function &callee, const Operand *results, const Operand
     if (++depth > 64)
       fail("calls nest too deeply");
   }
-  if (guard != 0)
-    fail("a call under a guard is not supported");
   Frame inner{&callee, frame, 0, {}, {}, {}, {}, 0};
   auto bind = [&](const std::vector<Variable> &declared, const Operand *given,
                   std::vector<std::uint64_t> &offsets) {
@@ -196,6 +194,11 @@ void Decoder::call(const Function &callee, const Operand *results, const Operand
   bind(callee.parameters, arguments, inner.parameters);
   const Statement *calling = statement;
   std::uint32_t after = newBlock();
+  if (guard != 0) {
+    // Lanes whose guard is false go around the callee.
+    guardNegated = !guardNegated;
+    endBlock(Ending::Branch).block.target = after;
+  }
   inner.returnBlock = after;
   decodeFunction(inner);
   statement = calling;

@@ -72,7 +72,24 @@ template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
                       : copyAsync<SharedBase, 16, Sized>;
 }
 
-/// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes}; commit_group; wait_group n;
+/// The source size where operand 3 is a predicate that says to ignore the source.
+static std::uint32_t sizeUnless(Decoder &d, u32 bytes) {
+  std::uint32_t size = d.temporary(32);
+  d.defTemporary(size);
+  d.use(3, Type::Pred);
+  Inst &inst = d.emitBeside(InstClass::Part, [](Warp &w, const Inst &i) {
+    u32 mask = executing(w, i), flip = static_cast<u32>(i.imm >> 32);
+    u32 ignored = readMask(w, i.s[1]) ^ flip;
+    for (u32 left = mask; left; left &= left - 1) {
+      int lane = __builtin_ctz(left);
+      at<u32>(w, i.s[0])[lane] = ignored >> lane & 1 ? 0 : static_cast<u32>(i.imm);
+    }
+  });
+  inst.imm = static_cast<s64>((d.operand(3).negated ? 0xffffffffull << 32 : 0) | bytes);
+  return size;
+}
+
+/// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes | predicate}{, policy}; commit_group; wait_group n;
 /// wait_all.
 void selectCp(Decoder &d) {
   if (!d.take(".async"))
@@ -100,14 +117,17 @@ void selectCp(Decoder &d) {
     d.fail("the destination is not .shared");
   if (!d.take(".global"))
     d.fail("the source is not .global");
-  takeHints(d);
+  unsigned operands = d.operandCount() - takeHints(d);
   std::int64_t bytes;
   if (!d.isImmediate(2, bytes) || (bytes != 16 && (!all || (bytes != 4 && bytes != 8))))
     d.fail("the size is none of 16 and, with .ca, 4 and 8");
   d.operandUsed(2);
-  bool sized = d.operandCount() == 4;
+  bool sized = operands == 4, ignores = sized && d.registerBits(d.operand(3)) == 1;
+  std::uint32_t size = ignores ? sizeUnless(d, static_cast<u32>(bytes)) : 0;
   Decoder::Address to = d.useAddress(0, Space::Shared), from = d.useAddress(1, Space::Global);
-  if (sized)
+  if (ignores)
+    d.useTemporary(size);
+  else if (sized)
     d.use(3, Type::U32);
   else
     d.useConstant(0, 32);

@@ -51,9 +51,22 @@ void selectCall(Decoder &d) {
   d.call(*callee, results, arguments);
 }
 
-/// bar{.cta}.sync|arrive|red, barrier{.cta}.sync|arrive|red{.aligned}, bar.warp.sync.
-void selectBar(Decoder &d) {
-  if (d.take(".warp")) {
+/// Appends the barrier number, operand `n`, and the thread count after it if there is one.
+static void useBarrier(Decoder &d, unsigned n, bool hasThreads) {
+  std::int64_t id, threads;
+  if (d.isImmediate(n, id) && (id < 0 || id > 15))
+    d.fail("barrier " + std::to_string(id) + " is not one of 0 to 15");
+  d.use(n, Type::U32);
+  if (!hasThreads)
+    return d.useConstant(0, 32);
+  if (d.isImmediate(n + 1, threads) && (threads <= 0 || threads % 32))
+    d.fail("the thread count " + std::to_string(threads) + " is not a multiple of 32");
+  d.use(n + 1, Type::U32);
+}
+
+/// bar{.cta}.sync|arrive|red, bar.warp.sync, barrier{.cta}.sync|arrive|red{.aligned}.
+static void selectBarrier(Decoder &d, bool alignable) {
+  if (!alignable && d.take(".warp")) {
     if (!d.take(".sync"))
       d.fail("only bar.warp.sync is supported");
     d.use(0, Type::B32);
@@ -66,7 +79,8 @@ void selectBar(Decoder &d) {
     return;
   }
   d.take(".cta");
-  d.take(".aligned");
+  if (alignable)
+    d.take(".aligned");
   if (d.take(".red")) {
     Type type = Type::Pred;
     BarrierSpec::Kind kind = BarrierSpec::RedPopc;
@@ -81,11 +95,7 @@ void selectBar(Decoder &d) {
     if (type != (kind == BarrierSpec::RedPopc ? Type::U32 : Type::Pred))
       d.failType(type);
     bool hasThreads = d.operandCount() == 4;
-    d.use(1, Type::U32);
-    if (hasThreads)
-      d.use(2, Type::U32);
-    else
-      d.useConstant(0, 32);
+    useBarrier(d, 1, hasThreads);
     unsigned source = hasThreads ? 3 : 2;
     d.use(source, Type::Pred);
     d.def(0, kind == BarrierSpec::RedPopc ? 32 : 1);
@@ -97,17 +107,14 @@ void selectBar(Decoder &d) {
   bool hasThreads = d.operandCount() == 2;
   if (arrive && !hasThreads)
     d.fail("bar.arrive needs a thread count");
-  d.use(0, Type::U32);
-  if (hasThreads)
-    d.use(1, Type::U32);
-  else
-    d.useConstant(0, 32);
+  useBarrier(d, 0, hasThreads);
   d.useTrue();
   d.useTrue();
   d.barrier(arrive ? BarrierSpec::Arrive : BarrierSpec::Sync, false, hasThreads);
 }
 
-void selectBarrier(Decoder &d) { selectBar(d); }
+void selectBar(Decoder &d) { selectBarrier(d, false); }
+void selectBarrier(Decoder &d) { selectBarrier(d, true); }
 
 static void fence(Warp &w, const Inst &i) {
   if (!executing(w, i))
@@ -117,17 +124,38 @@ static void fence(Warp &w, const Inst &i) {
     w.observer->fence(w, i);
 }
 
-/// membar.level, fence{.sem}.scope; the proxy fences order copies that this machine does at issue.
+/// fence{.sem}.scope. The proxy fences order copies that this machine does at issue.
 void selectFence(Decoder &d) {
-  for (const char *modifier : {".sc", ".acq_rel", ".acquire", ".release"})
-    d.take(modifier);
-  unsigned scope = d.take(".gl") ? unsigned(Inst::ScopeGpu) : takeScope(d);
-  if (d.take(".proxy") && !d.take(".async") && !d.take(".alias"))
-    d.fail("unknown proxy");
+  if (d.take(".proxy")) {
+    if (!d.take(".alias")) {
+      if (!d.take(".async"))
+        d.fail("unknown proxy");
+      for (const char *space : {".global", ".shared::cta", ".shared::cluster"})
+        if (d.take(space))
+          break;
+    }
+    d.emit(fence, 0, Inst::ScopeCta);
+    return;
+  }
+  for (const char *order : {".sc", ".acq_rel", ".acquire", ".release"})
+    if (d.take(order))
+      break;
+  unsigned scope = takeScope(d);
+  if (!scope)
+    d.fail("none of .cta, .cluster, .gpu and .sys");
   d.emit(fence, 0, scope);
 }
 
-void selectMembar(Decoder &d) { selectFence(d); }
+/// membar.level: the names that fence.sc's scopes had before.
+void selectMembar(Decoder &d) {
+  unsigned scope = d.take(".cta")   ? unsigned(Inst::ScopeCta)
+                   : d.take(".gl")  ? unsigned(Inst::ScopeGpu)
+                   : d.take(".sys") ? unsigned(Inst::ScopeGpu)
+                                    : 0;
+  if (!scope)
+    d.fail("none of .cta, .gl and .sys");
+  d.emit(fence, 0, scope);
+}
 
 static void nothing(Warp &, const Inst &) {}
 
@@ -138,20 +166,95 @@ void selectGridDepControl(Decoder &d) {
 }
 
 void selectNanosleep(Decoder &d) {
-  d.take(".u32");
+  if (Type type = d.takeType(); type != Type::U32)
+    d.failType(type);
   d.use(0, Type::U32);
   d.emit(nothing);
 }
 
-/// prefetch{.space}.level [a] and prefetchu.L1 [a]; the address is not touched, as on a GPU a bad
-/// one is no error.
+// --- Hints ------------------------------------------------------------------
+//
+// Their addresses are not touched: as on a GPU, a bad one is no error.
+
+/// prefetch{.global|.local}.L1|.L2 [a], prefetch.global.L2::evict_last|.L2::evict_normal [a].
 void selectPrefetch(Decoder &d) {
-  for (const char *modifier : {".global", ".local", ".const", ".param", ".L1", ".L2",
-                               ".L2::evict_last", ".L2::evict_normal"})
-    d.take(modifier);
+  bool global = d.take(".global"), local = !global && d.take(".local");
+  bool evict = global && (d.take(".L2::evict_last") || d.take(".L2::evict_normal"));
+  if (!evict && !d.take(".L1") && !d.take(".L2"))
+    d.fail("neither .L1 nor .L2");
+  d.useAddress(0, local ? Space::Local : global ? Space::Global : Space::Generic);
+  d.emit(nothing);
+}
+
+void selectPrefetchu(Decoder &d) {
+  if (!d.take(".L1"))
+    d.fail("only .L1 is supported");
   d.useAddress(0, Space::Generic);
   d.emit(nothing);
 }
-void selectPrefetchu(Decoder &d) { selectPrefetch(d); }
+
+/// discard{.global}.L2 [a], 128 and applypriority{.global}.L2::evict_normal [a], 128. What a
+/// discarded line holds is open; here it keeps its value.
+static void selectLine(Decoder &d, const char *level) {
+  bool global = d.take(".global");
+  if (!d.take(level))
+    d.fail("only '" + std::string(level) + "' is supported");
+  std::int64_t bytes;
+  if (!d.isImmediate(1, bytes) || bytes != 128)
+    d.fail("the size is not 128");
+  d.operandUsed(1);
+  d.useAddress(0, global ? Space::Global : Space::Generic);
+  d.emit(nothing);
+}
+void selectDiscard(Decoder &d) { selectLine(d, ".L2"); }
+void selectApplypriority(Decoder &d) { selectLine(d, ".L2::evict_normal"); }
+
+/// createpolicy: an opaque value for .L2::cache_hint, on which only speed depends; here zero.
+void selectCreatepolicy(Decoder &d) {
+  bool fractional = d.take(".fractional"), range = !fractional && d.take(".range");
+  bool convert = !fractional && !range && d.take(".cvt");
+  if (convert) {
+    if (!d.take(".L2"))
+      d.fail("only .cvt.L2 is supported");
+  } else if (!fractional && !range) {
+    d.fail("none of .fractional, .range and .cvt");
+  } else {
+    bool global = range && d.take(".global");
+    bool primary = false;
+    for (const char *priority :
+         {".L2::evict_last", ".L2::evict_normal", ".L2::evict_first", ".L2::evict_unchanged"})
+      primary |= d.take(priority);
+    if (!primary)
+      d.fail("no priority");
+    if (range)
+      d.useAddress(1, global ? Space::Global : Space::Generic);
+  }
+  if (Type type = d.takeType(); type != Type::B64)
+    d.failType(type);
+  if (convert)
+    d.use(1, Type::B64);
+  else if (range)
+    for (unsigned n : {2, 3})
+      d.use(n, Type::U32);
+  else if (d.operandCount() > 1)
+    d.use(1, Type::F32);
+  d.emit(nothing);
+  d.def(0, 64);
+  d.useConstant(0, 64);
+  d.emit(copyOf(d, 64));
+}
+
+/// pmevent{.mask} n: nobody counts these events.
+void selectPmevent(Decoder &d) {
+  bool mask = d.take(".mask");
+  std::int64_t event;
+  if (!d.isImmediate(0, event) || event < 0 || event > (mask ? 0xffff : 15))
+    d.fail("the event is not a constant in range");
+  d.operandUsed(0);
+  d.emit(nothing);
+}
+
+/// Without a debugger a breakpoint ends the kernel as a trap does.
+void selectBrkpt(Decoder &d) { d.trap(); }
 
 } // namespace planemu::PLANEMU_ISA

@@ -356,13 +356,20 @@ Space takeSpace(Decoder &d) {
 }
 
 /// Hints that only speed depends on.
-void takeHints(Decoder &d) {
+bool takeHints(Decoder &d) {
   for (const char *hint :
        {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".nc", ".L1::evict_normal",
         ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate",
         ".L2::evict_last", ".L2::evict_normal", ".L2::evict_first", ".L2::64B", ".L2::128B",
         ".L2::256B"})
     d.take(hint);
+  if (!d.take(".L2::cache_hint"))
+    return false;
+  unsigned policy = d.operandCount() - 1;
+  if (d.registerBits(d.operand(policy)) != 64)
+    d.fail("the last operand of '.L2::cache_hint' is not a 64-bit register");
+  d.operandUsed(policy);
+  return true;
 }
 
 static unsigned takeCount(Decoder &d) {

@@ -9,8 +9,9 @@ namespace planemu::PLANEMU_ISA {
 
 /// Consumes a space; Generic if none is given.
 Space takeSpace(Decoder &d);
-/// Consumes the cache hints, on which only speed depends.
-void takeHints(Decoder &d);
+/// Consumes the cache hints, on which only speed depends; true if one was .L2::cache_hint, whose
+/// policy is then the last operand and consumed too.
+bool takeHints(Decoder &d);
 /// Consumes a scope; Inst::ScopeCta or Inst::ScopeGpu, or 0 if none is given.
 unsigned takeScope(Decoder &d);
 /// Where Access.h looks up addresses of `space`.

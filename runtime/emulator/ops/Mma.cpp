@@ -14,6 +14,7 @@
 // document which), so results of mma are compared with a tolerance.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/ops/Mma.h"
 #include "runtime/emulator/ops/Formats.h"
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/LoadStore.h"
@@ -21,7 +22,7 @@
 namespace planemu::PLANEMU_ISA {
 
 /// All 32 lanes must execute; true if they do.
-static bool wholeWarp(Warp &w, const Inst &i, const char *what) {
+bool wholeWarp(Warp &w, const Inst &i, const char *what) {
   u32 mask = executing(w, i);
   if (mask == ~0u)
     return true;
@@ -49,7 +50,7 @@ static bool resolveTiles(Warp &w, const Inst &i, u32 slot, AccessKind kind, cons
   return true;
 }
 
-static void transposeTile(u16 *tile) {
+void transposeTile(u16 *tile) {
   for (int row = 0; row < 8; ++row)
     for (int column = 0; column < row; ++column)
       std::swap(tile[8 * row + column], tile[8 * column + row]);
@@ -75,7 +76,8 @@ template <class Base, int Tiles, bool Transposed> static void loadMatrix(Warp &w
 template <class Base, int Tiles, bool Transposed> static void storeMatrix(Warp &w, const Inst &i) {
   Rows rows;
   const u32 *ops = operandsOf(i);
-  if (!wholeWarp(w, i, "stmatrix") || !resolveTiles<Base, Tiles>(w, i, ops[1], AccessKind::Store, "stmatrix", rows))
+  if (!wholeWarp(w, i, "stmatrix") ||
+      !resolveTiles<Base, Tiles>(w, i, ops[1], AccessKind::Store, "stmatrix", rows))
     return;
   for (int tile = 0; tile < Tiles; ++tile) {
     alignas(16) u16 copy[64];
@@ -192,20 +194,46 @@ static void transpose8(const Vf32 *rows, Vf32 *columns) {
   }
 }
 
-/// Operands: members (all), D0-D3, A0-A3, B0-B1, C0-C3. K: depth, 16 or 32.
-template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst &i) {
+/// C and D as f32 pairs or as f16 pairs in one register: rows 8 half ... + 7, even and odd columns.
+template <bool HalfC>
+static void loadPair(Warp &w, const u32 *registers, int half, int chunk, Vf32 &even, Vf32 &odd) {
+  if constexpr (HalfC) {
+    Vu32 both = load<u32>(w.file + registers[half], chunk);
+    even = fromF16(to<u16>(both));
+    odd = fromF16(to<u16>(both >> 16));
+  } else {
+    even = load<f32>(w.file + registers[2 * half], chunk);
+    odd = load<f32>(w.file + registers[2 * half + 1], chunk);
+  }
+}
+template <bool HalfC>
+static void storePair(Warp &w, const u32 *registers, int half, int chunk, Vf32 even, Vf32 odd) {
+  if constexpr (HalfC) {
+    store<u32>(w.file + registers[half], chunk, to<u32>(toF16(even)) | to<u32>(toF16(odd)) << 16);
+  } else {
+    store<f32>(w.file + registers[2 * half], chunk, canonical(even));
+    store<f32>(w.file + registers[2 * half + 1], chunk, canonical(odd));
+  }
+}
+
+/// Operands: members (all), D, A, B, C. Blocks: of 16 bytes of k, 1 or 2; A has 2 registers for
+/// each, B one. f16 sums are kept in f32 and rounded once.
+template <class FormatA, class FormatB, int Blocks, bool HalfC>
+static void multiply(Warp &w, const Inst &i) {
   if (!wholeWarp(w, i, "mma"))
     return;
-  constexpr int K = 32 / FormatA::Bytes, Half = K / 2; // a tile has Half columns
-  const u32 *d = i.ops + 1, *aRegisters = i.ops + 5, *bRegisters = i.ops + 9, *c = i.ops + 11;
+  constexpr int Half = 16 / FormatA::Bytes, K = Blocks * Half; // a tile has Half columns
+  constexpr int Sums = HalfC ? 2 : 4;
+  const u32 *d = i.ops + 1, *aRegisters = d + Sums, *bRegisters = aRegisters + 2 * Blocks,
+            *c = bRegisters + Blocks;
   alignas(64) f32 a[16][K];
-  for (int tile = 0; tile < 4; ++tile)
+  for (int tile = 0; tile < 2 * Blocks; ++tile)
     for (int row = 0; row < 8; ++row)
       for (int column = 0; column < Half; column += 8)
         *reinterpret_cast<Vf32 *>(&a[row + 8 * (tile & 1)][Half * (tile >> 1) + column]) =
             FormatA::widen(w.file + aRegisters[tile] + 16 * row + column * FormatA::Bytes);
   Vf32 b[K]; // b[k]: all n
-  for (int tile = 0; tile < 2; ++tile)
+  for (int tile = 0; tile < Blocks; ++tile)
     for (int column = 0; column < Half; column += 8) {
       Vf32 rows[8];
       for (int n = 0; n < 8; ++n)
@@ -216,8 +244,8 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
     // Rows 8 half ... + 7 of C: two registers interleave to 8 x 8.
     Vf32 sum[8];
     for (int pair = 0; pair < 4; ++pair) {
-      Vf32 even = load<f32>(w.file + c[2 * half], pair),
-           odd = load<f32>(w.file + c[2 * half + 1], pair);
+      Vf32 even, odd;
+      loadPair<HalfC>(w, c, half, pair, even, odd);
       sum[2 * pair] = __builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11);
       sum[2 * pair + 1] = __builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15);
     }
@@ -225,58 +253,79 @@ template <class FormatA, class FormatB> static void multiply(Warp &w, const Inst
       for (int row = 0; row < 8; ++row)
         sum[row] = fma(splat<f32>(a[8 * half + row][k]), b[k], sum[row]);
     for (int pair = 0; pair < 4; ++pair) {
-      Vf32 first = canonical(sum[2 * pair]), second = canonical(sum[2 * pair + 1]);
-      store<f32>(w.file + d[2 * half], pair,
-                 __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14));
-      store<f32>(w.file + d[2 * half + 1], pair,
-                 __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15));
+      Vf32 first = sum[2 * pair], second = sum[2 * pair + 1];
+      storePair<HalfC>(w, d, half, pair,
+                       __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14),
+                       __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15));
     }
   }
 }
 
-static Exec find(std::string_view shape, std::string_view a, std::string_view b) {
-  if (shape == ".m16n8k16")
-    return a == ".bf16" && b == ".bf16" ? multiply<Bf16Format, Bf16Format>
-           : a == ".f16" && b == ".f16" ? multiply<F16Format, F16Format>
-                                        : nullptr;
-  if (shape == ".m16n8k32") {
-    if (a == ".e4m3")
-      return b == ".e4m3"   ? multiply<E4m3Format, E4m3Format>
-             : b == ".e5m2" ? multiply<E4m3Format, E5m2Format>
-                            : nullptr;
-    if (a == ".e5m2")
-      return b == ".e4m3"   ? multiply<E5m2Format, E4m3Format>
-             : b == ".e5m2" ? multiply<E5m2Format, E5m2Format>
-                            : nullptr;
-  }
-  return nullptr;
+template <class FormatA, class FormatB> static MmaForm floats(int blocks, bool halfC) {
+  return {blocks == 1
+              ? halfC ? multiply<FormatA, FormatB, 1, true> : multiply<FormatA, FormatB, 1, false>
+          : halfC ? multiply<FormatA, FormatB, 2, true>
+                  : multiply<FormatA, FormatB, 2, false>,
+          halfC ? 2u : 4u, 2u * static_cast<unsigned>(blocks), static_cast<unsigned>(blocks),
+          Type::F32};
 }
 
-/// mma.sync.aligned.shape.row.col{.kind::f8f6f4}.f32.A.B.f32 d, a, b, c.
+/// 16 x 8 times k elements of `bytes` bytes, in one or two blocks; 0: another shape.
+static int blocksOf(std::string_view shape, int bytes) {
+  return shape == (bytes == 2 ? ".m16n8k8" : ".m16n8k16")    ? 1
+         : shape == (bytes == 2 ? ".m16n8k16" : ".m16n8k32") ? 2
+                                                             : 0;
+}
+
+static MmaForm find(std::string_view shape, std::string_view a, std::string_view b, bool halfC) {
+  if (a == ".bf16" && b == ".bf16" && !halfC && blocksOf(shape, 2))
+    return floats<Bf16Format, Bf16Format>(blocksOf(shape, 2), false);
+  if (a == ".f16" && b == ".f16" && blocksOf(shape, 2))
+    return floats<F16Format, F16Format>(blocksOf(shape, 2), halfC);
+  int blocks = blocksOf(shape, 1);
+  if (blocks && a == ".e4m3" && b == ".e4m3")
+    return floats<E4m3Format, E4m3Format>(blocks, halfC);
+  if (blocks && a == ".e4m3" && b == ".e5m2")
+    return floats<E4m3Format, E5m2Format>(blocks, halfC);
+  if (blocks && a == ".e5m2" && b == ".e4m3")
+    return floats<E5m2Format, E4m3Format>(blocks, halfC);
+  if (blocks && a == ".e5m2" && b == ".e5m2")
+    return floats<E5m2Format, E5m2Format>(blocks, halfC);
+  return {};
+}
+
+/// mma.sync.aligned.shape.row.col{.kind::f8f6f4}{.satfinite}.D.A.B.C d, a, b, c.
 void selectMma(Decoder &d) {
   if (!d.take(".sync") || !d.take(".aligned"))
     d.fail("only .sync.aligned is supported");
   if (!d.take(".row") || !d.take(".col"))
     d.fail("only .row.col is supported");
-  d.take(".kind::f8f6f4");
+  bool kind = d.take(".kind::f8f6f4"), saturate = d.take(".satfinite");
   std::vector<std::string_view> rest = d.takeAll(); // shape, D, A, B, C
-  Exec run = rest.size() == 5 && rest[1] == ".f32" && rest[4] == ".f32"
-                 ? find(rest[0], rest[2], rest[3])
-                 : nullptr;
-  if (!run)
+  MmaForm form;
+  if (rest.size() == 5 && rest[1] == rest[4]) {
+    if (rest[1] == ".f32" && rest[2] == ".tf32" && rest[3] == ".tf32" && !kind && !saturate)
+      form = findTf32(rest[0]);
+    else if (rest[1] == ".s32" && !kind)
+      form = findIntegers(rest[0], rest[2], rest[3], saturate);
+    else if ((rest[1] == ".f32" || rest[1] == ".f16") && !saturate &&
+             (!kind || rest[0] == ".m16n8k32"))
+      form = find(rest[0], rest[2], rest[3], rest[1] == ".f16");
+  }
+  if (!form.run)
     d.fail("this shape and these types are not supported");
-  constexpr unsigned Sizes[] = {4, 4, 2, 4};
+  const unsigned sizes[] = {form.sums, form.a, form.b, form.sums};
   for (unsigned n = 0; n < 4; ++n)
-    if (d.operand(n).kind != Operand::Vector || d.elements(n) != Sizes[n])
-      d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(Sizes[n]) +
+    if (d.operand(n).kind != Operand::Vector || d.elements(n) != sizes[n])
+      d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(sizes[n]) +
              " elements");
   d.useConstant(~0u, 32);
   for (const Operand &part : d.operand(0).parts)
     d.def(part, 32);
   for (unsigned n = 1; n < 4; ++n)
     for (const Operand &part : d.operand(n).parts)
-      d.use(part, n == 3 ? Type::F32 : Type::B32);
-  d.emitList(run, 0, Inst::Sync);
+      d.use(part, n == 3 ? form.sumType : Type::B32);
+  d.emitList(form.run, 0, Inst::Sync);
 }
 
 } // namespace planemu::PLANEMU_ISA

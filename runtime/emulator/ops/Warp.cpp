@@ -287,6 +287,39 @@ template <class T, auto F> static void redux(Warp &w, const Inst &i) {
   });
 }
 
+/// min and max on f32: +0 is above -0; NaNs do not count, or with Nan decide.
+template <bool Max, bool Nan, bool Abs> static void reduxFloat(Warp &w, const Inst &i) {
+  forGroups(w, i, [&](u32 mask) {
+    f32 result = 0;
+    bool any = false, sawNan = false;
+    for (u32 left = mask; left; left &= left - 1) {
+      u32 raw = at<u32>(w, i.s[2])[__builtin_ctz(left)];
+      f32 value = bits<f32>(Abs ? raw & 0x7fffffff : raw);
+      if (value != value) {
+        sawNan = true;
+        continue;
+      }
+      bool above = value > result || (value == result && !__builtin_signbit(value));
+      if (!any || above == Max)
+        result = value;
+      any = true;
+    }
+    if (!any || (Nan && sawNan))
+      result = bits<f32>(0x7fffffffu);
+    for (u32 left = mask; left; left &= left - 1)
+      at<f32>(w, i.s[1])[__builtin_ctz(left)] = result;
+  });
+}
+
+static Exec reduxFloatOf(bool max, bool nan, bool abs) {
+  auto choose = [&]<bool Max>() -> Exec {
+    return nan   ? abs ? reduxFloat<Max, true, true> : reduxFloat<Max, true, false>
+           : abs ? reduxFloat<Max, false, true>
+                 : reduxFloat<Max, false, false>;
+  };
+  return max ? choose.template operator()<true>() : choose.template operator()<false>();
+}
+
 void selectRedux(Decoder &d) {
   if (!d.take(".sync"))
     d.fail("only redux.sync is supported");
@@ -294,6 +327,10 @@ void selectRedux(Decoder &d) {
        orAll = d.take(".or"), xorAll = d.take(".xor");
   Type type = d.takeType();
   Exec run = nullptr;
+  if (type == Type::F32 && (min || max)) {
+    bool abs = d.take(".abs"), nan = d.take(".NaN");
+    run = reduxFloatOf(max, nan, abs);
+  }
   bool isBitwise = type == Type::B32, isSigned32 = type == Type::S32,
        isNumber = isSigned32 || type == Type::U32;
   if (add && isNumber)

@@ -1,0 +1,130 @@
+//===- MmaScalar.cpp - mma on integers and tf32, movmatrix ----------------===//
+//
+// Fragments as in Mma.cpp: a register of A or B is a tile of 8 rows of 16 bytes. These shapes are
+// rare in the kernels that run here, so they go element by element.
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/ops/Float.h"
+#include "runtime/emulator/ops/Instructions.h"
+#include "runtime/emulator/ops/Mma.h"
+
+namespace planemu::PLANEMU_ISA {
+
+namespace {
+
+/// s8 and u8: the sum is exact, then wraps, or clamps with .satfinite.
+template <class A, class B, bool Saturate> struct IntegerMma {
+  using ElementA = A;
+  using ElementB = B;
+  using Sum = s32;
+  s64 sum;
+  explicit IntegerMma(s32 c) : sum(c) {}
+  void add(A a, B b) { sum += s64(a) * b; }
+  s32 result() const {
+    if (Saturate)
+      return static_cast<s32>(sum > 0x7fffffffll    ? 0x7fffffffll
+                              : sum < -0x80000000ll ? -0x80000000ll
+                                                    : sum);
+    return static_cast<s32>(sum);
+  }
+};
+
+/// tf32 is an f32 whose low 13 bits do not count; sums as in Mma.cpp.
+struct Tf32Mma {
+  using ElementA = u32;
+  using ElementB = u32;
+  using Sum = f32;
+  f32 sum;
+  explicit Tf32Mma(f32 c) : sum(c) {}
+  static f32 value(u32 raw) { return bits<f32>(raw & 0xffffe000); }
+  void add(u32 a, u32 b) { sum = __builtin_fmaf(value(a), value(b), sum); }
+  f32 result() const { return sum == sum ? sum : bits<f32>(0x7fffffffu); }
+};
+
+} // namespace
+
+/// Operands: members (all), D, A, B, C. Rows: 8 or 16; Blocks: of 16 bytes of k.
+template <class Mma, int Rows, int Blocks> static void multiplyScalar(Warp &w, const Inst &i) {
+  if (!wholeWarp(w, i, "mma"))
+    return;
+  using A = typename Mma::ElementA;
+  using B = typename Mma::ElementB;
+  using Sum = typename Mma::Sum;
+  constexpr int Tiles = Rows / 8, Columns = 16 / sizeof(A);
+  const u32 *d = i.ops + 1, *a = d + 2 * Tiles, *b = a + Tiles * Blocks, *c = b + Blocks;
+  Sum results[Rows][8];
+  for (int m = 0; m < Rows; ++m)
+    for (int n = 0; n < 8; ++n) {
+      // Element (m, n) of C: lane 4 (m % 8) + n / 2 of register 2 (m / 8) + n % 2.
+      Mma mma(at<Sum>(w, c[2 * (m / 8) + n % 2])[4 * (m % 8) + n / 2]);
+      for (int block = 0; block < Blocks; ++block) {
+        const A *row = at<A>(w, a[Tiles * block + m / 8]) + Columns * (m % 8);
+        const B *column = at<B>(w, b[block]) + Columns * n;
+        for (int k = 0; k < Columns; ++k)
+          mma.add(row[k], column[k]);
+      }
+      results[m][n] = mma.result();
+    }
+  for (int m = 0; m < Rows; ++m)
+    for (int n = 0; n < 8; ++n)
+      at<Sum>(w, d[2 * (m / 8) + n % 2])[4 * (m % 8) + n / 2] = results[m][n];
+}
+
+template <class Mma> static MmaForm integers(std::string_view shape) {
+  if (shape == ".m8n8k16")
+    return {multiplyScalar<Mma, 8, 1>, 2, 1, 1, Type::S32};
+  if (shape == ".m16n8k16")
+    return {multiplyScalar<Mma, 16, 1>, 4, 2, 1, Type::S32};
+  if (shape == ".m16n8k32")
+    return {multiplyScalar<Mma, 16, 2>, 4, 4, 2, Type::S32};
+  return {};
+}
+
+template <bool Saturate>
+static MmaForm byTypes(std::string_view shape, std::string_view a, std::string_view b) {
+  if (a == ".s8" && b == ".s8")
+    return integers<IntegerMma<s8, s8, Saturate>>(shape);
+  if (a == ".s8" && b == ".u8")
+    return integers<IntegerMma<s8, u8, Saturate>>(shape);
+  if (a == ".u8" && b == ".s8")
+    return integers<IntegerMma<u8, s8, Saturate>>(shape);
+  if (a == ".u8" && b == ".u8")
+    return integers<IntegerMma<u8, u8, Saturate>>(shape);
+  return {};
+}
+
+MmaForm findIntegers(std::string_view shape, std::string_view a, std::string_view b,
+                     bool saturate) {
+  return saturate ? byTypes<true>(shape, a, b) : byTypes<false>(shape, a, b);
+}
+
+MmaForm findTf32(std::string_view shape) {
+  if (shape == ".m16n8k4")
+    return {multiplyScalar<Tf32Mma, 16, 1>, 4, 2, 1, Type::F32};
+  if (shape == ".m16n8k8")
+    return {multiplyScalar<Tf32Mma, 16, 2>, 4, 4, 2, Type::F32};
+  return {};
+}
+
+/// movmatrix.sync.aligned.m8n8.trans.b16 d, a. Operands: members (all), destination, source.
+void selectMovmatrix(Decoder &d) {
+  if (!d.take(".sync") || !d.take(".aligned") || !d.take(".m8n8") || !d.take(".trans"))
+    d.fail("only .sync.aligned.m8n8.trans is supported");
+  if (Type type = d.takeType(); type != Type::B16)
+    d.failType(type);
+  d.useConstant(~0u, 32);
+  d.def(0, 32);
+  d.use(1, Type::B32);
+  d.emit(
+      [](Warp &w, const Inst &i) {
+        if (!wholeWarp(w, i, "movmatrix"))
+          return;
+        alignas(16) u16 tile[64];
+        std::memcpy(tile, w.file + i.s[2], sizeof(tile));
+        transposeTile(tile);
+        std::memcpy(w.file + i.s[1], tile, sizeof(tile));
+      },
+      0, Inst::Sync);
+}
+
+} // namespace planemu::PLANEMU_ISA
