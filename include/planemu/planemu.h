@@ -38,8 +38,7 @@ extern "C" {
 PLANEMU_API const char *planemu_last_error(void);
 
 /* Sets the number of worker threads, the calling thread included; 0 means one per core. Results do
- * not depend on it, but for sums of floating-point atomics over several CTAs. Takes effect with the
- * next launch. Since 0.1. */
+ * not depend on it. Takes effect with the next launch. Since 0.1. */
 PLANEMU_API void planemu_set_threads(unsigned threads);
 
 /* Names a range of device memory for error messages. The name is copied and forgotten when the

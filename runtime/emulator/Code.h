@@ -178,6 +178,7 @@ struct Kernel {
   std::uint32_t staticShared = 0;  // bytes; dynamic shared memory starts after them
   std::uint32_t dynamicAlign = 16; // of .extern .shared
   std::uint32_t localBytes = 0;    // of one thread
+  bool floatAtomics = false;       // the order of its CTAs decides the bits of its results
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;
   std::uint32_t registersUsed = 0; // 32-bit registers after compaction, for cuFuncGetAttribute

@@ -144,6 +144,7 @@ public:
   /// The operands appended are: number, threads (or constant 0), source predicate, destination.
   void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads);
   const PtxModule &ptx() const { return module; }
+  void noteFloatAtomic() { kernel->floatAtomics = true; }
   /// Counts an addition, subtraction or multiplication on `type` that has no rounding modifier.
   void noteContractible(Type type);
 

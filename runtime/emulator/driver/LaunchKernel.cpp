@@ -166,7 +166,7 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   launch.memory = &memory;
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
-  launch.serial = checks != 0;
+  launch.serial = checks != 0 || launch.kernel->floatAtomics;
   std::optional<LaunchObserver> observer;
   if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
     if (races.nearlyFull()) {

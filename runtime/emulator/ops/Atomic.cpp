@@ -2,8 +2,8 @@
 //
 // Lanes apply in lane order. On global memory each is one atomic operation of the host,
 // sequentially consistent, which covers every ordering and scope; shared memory belongs to one
-// worker and needs none. The order between CTAs is open, as on a GPU: floating-point sums over
-// several CTAs may differ between runs on several threads.
+// worker and needs none. The order between CTAs is open, as on a GPU; so that floating-point sums do
+// not depend on the number of threads, the CTAs of a kernel that has them run on one.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Access.h"
@@ -198,6 +198,9 @@ static void selectAtomic(Decoder &d, bool returns) {
   Exec run = find(op, type, whereOf(d, address.space), address.baseBits);
   if (!run)
     d.failType(type);
+  // Integers add up to the same in any order, floats do not.
+  if (op >= Op::AddF16x2 || type == Type::F32 || type == Type::F64)
+    d.noteFloatAtomic();
   d.emit(run, address.offset, order);
   d.needsRegionCache();
 }
