@@ -68,12 +68,12 @@ const char *nameOf(InstClass cls);
 
 struct Inst {
   enum Flag : std::uint16_t {
-    Sync = 1,      // waits for the lanes of its member mask, see Interpreter.cpp
-    Meet = 2,      // bar.warp.sync: the lanes may come to different ones
-    ScopeCta = 4,  // a strong access or a fence, and how far it orders
-    ScopeGpu = 8,  // gpu scope or wider
-    Acquire = 16,  // the access is followed by a fence of its scope
-    Release = 32,  // the access is preceded by one
+    Sync = 1,     // waits for the lanes of its member mask, see Interpreter.cpp
+    Meet = 2,     // bar.warp.sync: the lanes may come to different ones
+    ScopeCta = 4, // a strong access or a fence, and how far it orders
+    ScopeGpu = 8, // gpu scope or wider
+    Acquire = 16, // the access is followed by a fence of its scope
+    Release = 32, // the access is preceded by one
   };
 
   Exec run = nullptr;

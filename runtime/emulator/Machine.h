@@ -77,8 +77,8 @@ struct Warp {
   Launch *launch = nullptr;
   Cta *cta = nullptr;
   Observer *observer = nullptr; // if something is checked or counted
-  std::uint32_t index = 0;    // in the CTA
-  std::uint64_t executed = 0; // instructions since the CTA started
+  std::uint32_t index = 0;      // in the CTA
+  std::uint64_t executed = 0;   // instructions since the CTA started
 
   // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
   // `waiting` for the lanes of a .sync instruction.

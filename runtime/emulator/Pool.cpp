@@ -79,8 +79,9 @@ void Pool::run(Launch &launch) {
   if (workers.size() != count)
     resize(count);
   outOfMemory = false;
-  std::uint64_t helpers =
-      launch.cooperative || launch.serial ? 0 : std::min<std::uint64_t>(threads.size(), launch.ctas - 1);
+  std::uint64_t helpers = launch.cooperative || launch.serial
+                              ? 0
+                              : std::min<std::uint64_t>(threads.size(), launch.ctas - 1);
   if (helpers) {
     std::lock_guard lock(mutex);
     current = &launch;

@@ -48,8 +48,7 @@ void Counters::executed(const Warp &warp, const Inst &inst) {
   std::memcpy(&guard, warp.file + inst.guard, 4);
   Executed &count = insts[static_cast<std::size_t>(&inst - launch.kernel->insts.data())];
   ++count.warps;
-  count.threads +=
-      static_cast<std::uint64_t>(std::popcount(warp.active & (guard ^ inst.guardXor)));
+  count.threads += static_cast<std::uint64_t>(std::popcount(warp.active & (guard ^ inst.guardXor)));
 }
 
 void Counters::ended(const Block &block, std::uint32_t lanes, std::uint32_t taken) {
@@ -134,8 +133,8 @@ void Counters::countShared(const Warp &warp, const Access &access, std::uint32_t
       unsigned lane = static_cast<unsigned>(std::countr_zero(here));
       std::uint32_t offset = static_cast<std::uint32_t>(access.of(lane) - low);
       traffic.bytes += access.bytes;
-      for (std::uint32_t word = offset / BankBytes;
-           word <= (offset + access.bytes - 1) / BankBytes; ++word) {
+      for (std::uint32_t word = offset / BankBytes; word <= (offset + access.bytes - 1) / BankBytes;
+           ++word) {
         if (std::find(words, words + count, word) != words + count)
           continue;
         words[count++] = word;
@@ -159,9 +158,9 @@ void Counters::access(const Warp &warp, const Inst &inst, const Access &access) 
   for (std::uint32_t left = access.mask; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(std::countr_zero(left));
     std::uint64_t host = access.of(lane);
-    Space space = host - sharedLow < warp.sharedBytes               ? Shared
+    Space space = host - sharedLow < warp.sharedBytes         ? Shared
                   : host - localLow < 32ull * warp.localBytes ? Local
-                                                                    : Global;
+                                                              : Global;
     lanes[space] |= host ? 1u << lane : 0;
   }
   for (unsigned space = 0; space < Spaces; ++space) {

@@ -15,9 +15,7 @@ static void *reserve(std::uint64_t bytes) {
 }
 
 static std::uint64_t bitBytes(std::uint64_t bytes) { return bytes / 8 + 8; }
-static std::uint64_t cellBytes(std::uint64_t bytes) {
-  return (bytes / 4 + 2) * sizeof(RaceCell);
-}
+static std::uint64_t cellBytes(std::uint64_t bytes) { return (bytes / 4 + 2) * sizeof(RaceCell); }
 
 Shadow::Shadow(std::uint64_t bytes, bool tracksWrites) : bytes(bytes) {
   if (tracksWrites)
