@@ -26,7 +26,7 @@ const char *const planemutool::usage =
                        i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64, then :NUMBER
                      DTYPE is one of those or e4m3; bf16 and e4m3 are files of u16 and u8
   --repeat N         launch N times
-  --cooperative      all CTAs are resident at once, so that they may wait for each other
+  --cooperative      a cooperative launch: refused if the CTAs do not fit on the GPU at once
   --target T         the GPU to report: gb10 (default), h200, sm_NN
   --threads N        of the emulator; default: one a core
   --max-steps N      warp instructions a warp may execute before the launch is given up
