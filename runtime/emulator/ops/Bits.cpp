@@ -284,6 +284,23 @@ static u32 permute(u32 a, u32 b, u32 c) {
   return result;
 }
 
+#if defined(__AVX2__)
+/// The same in eight lanes: the nibbles of c spread to bytes are the shuffle's indices.
+static Vu32 permuteLanes(Vu32 a, Vu32 b, Vu32 c) {
+  Vu32 spread = (c & 0xf) | (c & 0xf0) << 4 | (c & 0xf00) << 8 | (c & 0xf000) << 12;
+  __m256i select = bits<__m256i>(spread);
+  __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808,
+                                   0x0c0c0c0c);
+  __m256i index = _mm256_or_si256(_mm256_and_si256(select, _mm256_set1_epi8(3)), base);
+  __m256i fromA = _mm256_shuffle_epi8(bits<__m256i>(a), index);
+  __m256i fromB = _mm256_shuffle_epi8(bits<__m256i>(b), index);
+  // A blend looks at the top bit of each byte: bit 2 chooses the source, bit 3 the byte's sign.
+  __m256i byte = _mm256_blendv_epi8(fromA, fromB, _mm256_slli_epi16(select, 5));
+  __m256i sign = _mm256_cmpgt_epi8(_mm256_setzero_si256(), byte);
+  return bits<Vu32>(_mm256_blendv_epi8(byte, sign, _mm256_slli_epi16(select, 4)));
+}
+#endif
+
 /// The modes f4e, b4e, rc8, ecl, ecr, rc16 take only c's low two bits; as selectors they are these.
 template <int Mode> static u32 permuteMode(u32 a, u32 b, u32 c) {
   constexpr u16 Selectors[6][4] = {
@@ -335,7 +352,11 @@ void selectPrmt(Decoder &d) {
     return;
   }
 #endif
+#if defined(__AVX2__)
+  d.emit(mode ? mode : lanes<permuteLanes, u32, u32, u32, u32>);
+#else
   d.emit(mode ? mode : each<permute, u32, u32, u32, u32>);
+#endif
 }
 
 /// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c). For each (a, b) the result is 0, 1,

@@ -259,9 +259,18 @@ template <bool Ftz> static Vf32 div32(Vf32 a, Vf32 b) {
   return canonical(Ftz ? flush(result) : result);
 }
 
+/// .approx is a * (1 / b), and PTX ISA says what becomes of that: beyond 2^126 the reciprocal is
+/// zero, and an infinite a gives NaN.
+template <bool Ftz> static Vf32 divApprox32(Vf32 a, Vf32 b) {
+  Vu32 raw = bits<Vu32>(b);
+  Vs32 magnitude = bits<Vs32>(raw & 0x7fffffff);
+  Vs32 large = (magnitude > 0x7e800000) & (magnitude < 0x7f800000);
+  return div32<Ftz>(a, bits<Vf32>(choose(large, (raw & 0x80000000) | 0x7f800000, raw)));
+}
+
 /// .approx and .full promise 2 ulp: the correctly rounded quotient is within that.
 void selectFloatDiv(Decoder &d, Type type) {
-  bool approximate = d.take(".approx") || d.take(".full");
+  bool product = d.take(".approx"), approximate = product || d.take(".full");
   Modifiers m = takeModifiers(d);
   if (approximate == m.explicitRound)
     d.fail("none or several of a rounding, .approx and .full");
@@ -275,7 +284,10 @@ void selectFloatDiv(Decoder &d, Type type) {
   if (type == Type::F64)
     d.emit(lanes<[](auto a, auto b) { return canonical(a / b); }, f64, f64, f64>);
   else if (type == Type::F32)
-    d.emit(m.ftz ? lanes<div32<true>, f32, f32, f32> : lanes<div32<false>, f32, f32, f32>);
+    d.emit(product ? m.ftz ? lanes<divApprox32<true>, f32, f32, f32>
+                           : lanes<divApprox32<false>, f32, f32, f32>
+           : m.ftz ? lanes<div32<true>, f32, f32, f32>
+                   : lanes<div32<false>, f32, f32, f32>);
   else
     d.failType(type);
 }
@@ -297,10 +309,13 @@ void selectRcp(Decoder &d) {
     d.emit(m.ftz ? lanes<rcp32<true>, f32, f32> : lanes<rcp32<false>, f32, f32>);
   else if (type == Type::F64 && m.ftz && approximate)
     // Relative error 2^-20, in a double whose low 32 bits are zero: here, the upper half of the
-    // true reciprocal.
+    // true reciprocal. Neither source nor result is subnormal.
     d.emit(lanes<[](auto a) {
-      Vf64 result = canonical(1.0 / a);
-      return bits<Vf64>(bits<Vu64>(result) & 0xffffffff00000000ull);
+      auto flush64 = [](Vu64 raw) {
+        return choose((raw & 0x7ff0000000000000) == 0, raw & 0x8000000000000000, raw);
+      };
+      Vf64 result = canonical(1.0 / bits<Vf64>(flush64(bits<Vu64>(a))));
+      return bits<Vf64>(flush64(bits<Vu64>(result)) & 0xffffffff00000000);
     },
                  f64, f64>);
   else if (type == Type::F64 && !m.ftz && !approximate)

@@ -286,6 +286,59 @@ static void runSpecials(Buffers &buffers) {
   }
 }
 
+/// What PTX ISA says of the others: div.approx beyond 2^126, and the halves of doubles.
+static void runOthers(Buffers &buffers) {
+  constexpr u32 Inf = 0x7f800000, Minus = 0x80000000, Nan = 0x7fffffff, Two126 = 0x7e800000;
+  struct Quotient {
+    u32 a, b, approx, full;
+  };
+  constexpr Quotient Quotients[] = {
+      {0x40400000, 0x40000000, 0x3fc00000, 0x3fc00000},
+      {0x7f000000, Two126, 0x40000000, 0x40000000},
+      {0x7f000000, Two126 + 1, 0, 0x3ffffffe},
+      {Minus | 0x7f000000, Two126 + 1, Minus, Minus | 0x3ffffffe},
+      {0x3f800000, Minus | 0x7f7fffff, Minus, Minus | 0x00200000},
+      {Inf, Two126 + 1, Nan, Inf},
+      {Inf, Two126, Inf, Inf},
+      {0x3f800000, Inf, 0, 0},
+      {0x3f800000, 0x7fc00000, Nan, Nan},
+      {0, 0, Nan, Nan},
+  };
+  for (const Quotient &q : Quotients)
+    for (bool full : {false, true}) {
+      char text[120];
+      std::snprintf(text, sizeof(text), "mov.b32 %%t, 0x%08x; div.%s.f32 %%d, %%a, %%t;", q.b,
+                    full ? "full" : "approx");
+      u32 got = buffers.run(kernelOf(text), {q.a})[0], want = full ? q.full : q.approx;
+      if (got != want && failures++ < 50)
+        std::printf("%s with %08x is %08x, not %08x\n", text, q.a, got, want);
+    }
+  // The upper half of a double in, the upper half of the result out; the lower one is zero.
+  struct Half {
+    const char *name;
+    u32 in, out;
+  };
+  constexpr Half Halves[] = {
+      {"rcp.approx.ftz.f64", 0x40080000, 0x3fd55555}, // 1/3
+      {"rcp.approx.ftz.f64", 0x000fffff, 0x7ff00000}, // a subnormal
+      {"rcp.approx.ftz.f64", 0x800fffff, 0xfff00000},
+      {"rcp.approx.ftz.f64", 0x7fd00001, 0}, // its reciprocal is subnormal
+      {"rcp.approx.ftz.f64", 0xfff00000, Minus},
+      {"rsqrt.approx.ftz.f64", 0x40000000, 0x3fe6a09e}, // 1/sqrt 2
+      {"rsqrt.approx.ftz.f64", 0x000fffff, 0x7ff00000},
+      {"rsqrt.approx.ftz.f64", Minus, 0xfff00000},
+      {"rsqrt.approx.ftz.f64", 0xbff00000, 0x7ff80000},
+      {"rsqrt.approx.f64", 0x40100000, 0x3fe00000},
+  };
+  for (const Half &half : Halves) {
+    std::string text = std::string("mov.b32 %t, 0; mov.b64 %x, {%t, %a}; ") + half.name +
+                       " %x, %x; mov.b64 {%t, %d}, %x; or.b32 %d, %d, %t;";
+    u32 got = buffers.run(kernelOf(text), {half.in})[0];
+    if (got != half.out && failures++ < 50)
+      std::printf("%s of %08x is %08x, not %08x\n", half.name, half.in, got, half.out);
+  }
+}
+
 int main(int argc, char **argv) {
   bool all = argc > 1 && std::strcmp(argv[1], "--all") == 0;
   open();
@@ -311,6 +364,7 @@ int main(int argc, char **argv) {
   }
   int before = failures;
   runSpecials(buffers);
+  runOthers(buffers);
   std::printf("special values: %s\n", failures == before ? "ok" : "failed");
   return failures != 0;
 }
