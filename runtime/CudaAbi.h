@@ -1,9 +1,9 @@
 //===- CudaAbi.h - the part of the CUDA driver ABI in use -----------------===//
 //
-// Our own declarations of the driver functions that planrt calls and libplanemu exports, so that
-// neither needs the CUDA toolkit to build nor libcuda to start. Names, values and layouts are those
-// of the driver ABI (CUDA 13.0); test/runtime/emulator/CudaAbiTest.cpp compares every one with
-// cuda.h where a toolkit is installed.
+// Our own declarations of the driver functions that planrt calls, so that it needs no CUDA toolkit
+// to build and no libcuda to start. Names, values and layouts are those of the driver ABI (CUDA
+// 13.0); test/runtime/emulator/CudaAbiTest.cpp compares every one with cuda.h where a toolkit is
+// installed. The emulator has a list of its own, of all it exports: runtime/emulator/driver.
 //
 // Everything lives in a namespace, so that a file may include cuda.h beside it. Function names are
 // the *exported* symbols, version suffix included, as dlsym needs them.

@@ -1,4 +1,4 @@
-//===- VectorAdd.cpp - planemu-driver-add: a first program ----------------===//
+//===- VectorAdd.cpp - planemu-driver-add [TARGET]: a first program -------===//
 //
 // Two streams with a half each, ordered by events; results, times, and the same through cuLaunch's
 // other doors.
@@ -8,8 +8,18 @@
 
 #include <vector>
 
-int main() {
+#include <dlfcn.h>
+
+int main(int argc, char **argv) {
+  // The emulator's own way to choose a device, which a GPU's driver does not have.
+  auto setTarget =
+      reinterpret_cast<int (*)(const char *)>(dlsym(RTLD_DEFAULT, "planemu_set_target"));
+  if (argc > 1 && setTarget) {
+    CHECK(setTarget("sm_1") == CUDA_ERROR_INVALID_VALUE);
+    CHECK(setTarget(argv[1]) == CUDA_SUCCESS);
+  }
   OK(cuInit(0));
+  CHECK(!setTarget || setTarget("gb10") == CUDA_ERROR_ILLEGAL_STATE);
   int count = 0, version = 0;
   OK(cuDeviceGetCount(&count));
   OK(cuDriverGetVersion(&version));
