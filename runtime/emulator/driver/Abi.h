@@ -42,6 +42,7 @@ using CUgraphNode = struct GraphNodeOpaque *;
 using CUgraphExec = struct GraphExecOpaque *;
 using CUmemoryPool = struct MemoryPoolOpaque *;
 using CUarray = struct ArrayOpaque *;
+using CUlinkState = struct LinkStateOpaque *;
 
 using CUdevice_attribute = int;
 using CUdevice_P2PAttribute = int;
@@ -53,6 +54,8 @@ using CUgraphExecUpdateResult = int;
 using CUgraphInstantiateResult = int;
 using CUgraphNodeType = int;
 using CUjit_option = int;
+using CUjitInputType = int;
+using CUkernelNodeAttrID = int;
 using CUlibraryOption = int;
 using CUlimit = int;
 using CUmem_advise = int;
@@ -61,8 +64,10 @@ using CUmemAllocationGranularity_flags = int;
 using CUmemorytype = int;
 using CUmemPool_attribute = int;
 using CUmoduleLoadingMode = int;
+using CUoutput_mode = int;
 using CUpointer_attribute = int;
 using CUsharedconfig = int;
+using CUstreamAttrID = int;
 using CUstreamCaptureMode = int;
 using CUstreamCaptureStatus = int;
 
@@ -175,6 +180,25 @@ struct CUDA_MEMCPY3D {
   std::size_t WidthInBytes, Height, Depth;
 };
 
+/// CUDA_MEMCPY3D, with contexts where that has reserved fields.
+struct CUDA_MEMCPY3D_PEER {
+  std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+  CUmemorytype srcMemoryType;
+  const void *srcHost;
+  CUdeviceptr srcDevice;
+  CUarray srcArray;
+  CUcontext srcContext;
+  std::size_t srcPitch, srcHeight;
+  std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+  CUmemorytype dstMemoryType;
+  void *dstHost;
+  CUdeviceptr dstDevice;
+  CUarray dstArray;
+  CUcontext dstContext;
+  std::size_t dstPitch, dstHeight;
+  std::size_t WidthInBytes, Height, Depth;
+};
+
 union CUlaunchAttributeValue {
   char pad[64];
   int cooperative;
@@ -185,6 +209,9 @@ union CUlaunchAttributeValue {
   int priority;
   unsigned sharedMemCarveout;
 };
+
+using CUstreamAttrValue = CUlaunchAttributeValue;
+using CUkernelNodeAttrValue = CUlaunchAttributeValue;
 
 struct CUlaunchAttribute {
   int id; // CU_LAUNCH_ATTRIBUTE_*

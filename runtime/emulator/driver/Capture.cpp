@@ -78,7 +78,9 @@ void Driver::endCapture(const std::shared_ptr<Capture> &given) {
   std::erase(captures, capture);
 }
 
-PLANEMU_EXPORT cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
+/// `graph`: what to capture into; null makes a new one.
+static CUresult begin(CUstream handle, CUstreamCaptureMode mode, const CUgraph *into,
+                      const CUgraphNode *dependencies, std::size_t count) {
   PLANEMU_ENTER_CONTEXT;
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
     return CUDA_ERROR_INVALID_VALUE;
@@ -90,16 +92,33 @@ PLANEMU_EXPORT cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode
   if (stream->capture)
     return CUDA_ERROR_ILLEGAL_STATE;
   auto capture = std::make_shared<Capture>();
+  capture->graph = into ? driver.graphs.find(*into) : std::make_shared<Graph>();
+  if (!capture->graph)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::vector<GraphNode *> ends;
+  PLANEMU_TRY(findNodes(driver, *capture->graph, dependencies, count, ends));
+  capture->ownsGraph = !into;
+  if (!into)
+    driver.graphs.add(capture->graph);
   capture->id = driver.nextId();
-  capture->graph = std::make_shared<Graph>();
-  driver.graphs.add(capture->graph);
   capture->origin = stream.get();
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   stream->capture = capture;
-  stream->captureEnds.clear();
+  stream->captureEnds = std::move(ends);
   driver.captures.push_back(std::move(capture));
   return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
+  return begin(handle, mode, nullptr, nullptr, 0);
+}
+PLANEMU_EXPORT cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph,
+                                           const CUgraphNode *dependencies,
+                                           const CUgraphEdgeData *edges, std::size_t count,
+                                           CUstreamCaptureMode mode) {
+  PLANEMU_TRY(checkEdges(edges, count));
+  return begin(handle, mode, &graph, dependencies, count);
 }
 PLANEMU_EXPORT cuStreamBeginCapture(CUstream stream) {
   return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -161,7 +180,8 @@ PLANEMU_EXPORT cuStreamEndCapture(CUstream handle, CUgraph *graph) {
   }
   driver.endCapture(capture);
   if (result != CUDA_SUCCESS) {
-    forgetGraph(driver, *capture->graph);
+    if (capture->ownsGraph)
+      forgetGraph(driver, *capture->graph);
     return result;
   }
   *graph = reinterpret_cast<CUgraph>(capture->graph->handle);
@@ -215,6 +235,30 @@ PLANEMU_EXPORT cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus 
 PLANEMU_EXPORT cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status,
                                       std::uint64_t *id) {
   return cuStreamGetCaptureInfo_v2(stream, status, id, nullptr, nullptr, nullptr);
+}
+
+PLANEMU_EXPORT cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *dependencies,
+                                                 std::size_t count, unsigned flags) {
+  PLANEMU_ENTER_CONTEXT;
+  std::shared_ptr<Stream> stream = driver.findStream(handle);
+  if (!stream)
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (!stream->capture)
+    return CUDA_ERROR_ILLEGAL_STATE;
+  if (flags != CU_STREAM_ADD_CAPTURE_DEPENDENCIES && flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::vector<GraphNode *> ends;
+  if (flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES)
+    ends = stream->captureEnds;
+  PLANEMU_TRY(findNodes(driver, *stream->capture->graph, dependencies, count, ends));
+  stream->captureEnds = std::move(ends);
+  return CUDA_SUCCESS;
+}
+PLANEMU_EXPORT cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies,
+                                                    const CUgraphEdgeData *edges, std::size_t count,
+                                                    unsigned flags) {
+  PLANEMU_TRY(checkEdges(edges, count));
+  return cuStreamUpdateCaptureDependencies(stream, dependencies, count, flags);
 }
 
 /// Waiting for an event of a capture joins it; for another one, there is nothing to join.

@@ -262,6 +262,31 @@ PLANEMU_EXPORT cuCtxDestroy_v2(CUcontext handle) {
 }
 PLANEMU_EXPORT cuCtxDestroy(CUcontext handle) { return cuCtxDestroy_v2(handle); }
 
+// What contexts had before they were pushed and popped: a second reference to the current one, which
+// lasts until it is given back.
+
+PLANEMU_EXPORT cuCtxAttach(CUcontext *handle, unsigned flags) {
+  PLANEMU_ENTER_CONTEXT;
+  if (!handle || flags)
+    return CUDA_ERROR_INVALID_VALUE;
+  ++context.attached;
+  *handle = reinterpret_cast<CUcontext>(context.handle);
+  return CUDA_SUCCESS;
+}
+
+PLANEMU_EXPORT cuCtxDetach(CUcontext handle) {
+  {
+    PLANEMU_ENTER_CONTEXT;
+    if (context.handle != reinterpret_cast<std::uintptr_t>(handle))
+      return CUDA_ERROR_INVALID_CONTEXT;
+    if (context.attached) {
+      --context.attached;
+      return CUDA_SUCCESS;
+    }
+  }
+  return cuCtxDestroy_v2(handle);
+}
+
 PLANEMU_EXPORT cuCtxPushCurrent_v2(CUcontext handle) {
   PLANEMU_ENTER(false);
   std::shared_ptr<Context> context = driver.contexts.find(handle);

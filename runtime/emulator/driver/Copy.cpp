@@ -224,12 +224,12 @@ static CUresult copy(const CUDA_MEMCPY3D *box, bool async, CUstream handle,
   if (isEmpty(*box))
     return CUDA_SUCCESS;
   CopyWork work{*box, nullptr, nullptr};
-  if (toHandle || fromHandle) {
-    work.to = driver.contexts.find(toHandle);
-    work.from = driver.contexts.find(fromHandle);
-    if (!work.to || !work.from || !work.to->alive || !work.from->alive)
-      return CUDA_ERROR_INVALID_CONTEXT;
-  }
+  for (auto [given, side] : {std::pair(toHandle, &work.to), std::pair(fromHandle, &work.from)})
+    if (given) {
+      *side = driver.contexts.find(given);
+      if (!*side || !(*side)->alive)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
   PLANEMU_TRY(checkCopyAddresses(driver, *stream->context, work));
   PLANEMU_TRY(driver.enqueue(*stream, std::move(work)));
   return async ? CUDA_SUCCESS : driver.wait(lock, context, {stream->last});
@@ -348,6 +348,21 @@ PLANEMU_EXPORT cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream) {
 PLANEMU_EXPORT cuMemcpy3D_v2(const CUDA_MEMCPY3D *c) { return copy(c, false, nullptr); }
 PLANEMU_EXPORT cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *c, CUstream stream) {
   return copy(c, true, stream);
+}
+
+/// The contexts are in the reserved fields.
+static CUresult copyPeer(const CUDA_MEMCPY3D_PEER *c, bool async, CUstream stream) {
+  if (!c)
+    return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D box;
+  static_assert(sizeof(box) == sizeof(*c));
+  std::memcpy(&box, c, sizeof(box));
+  box.reserved0 = box.reserved1 = nullptr;
+  return copy(&box, async, stream, c->dstContext, c->srcContext);
+}
+PLANEMU_EXPORT cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *c) { return copyPeer(c, false, nullptr); }
+PLANEMU_EXPORT cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *c, CUstream stream) {
+  return copyPeer(c, true, stream);
 }
 
 static CUresult fill(CUstream handle, bool async, const CUDA_MEMSET_NODE_PARAMS &rectangle) {

@@ -84,6 +84,7 @@ public:
   Handles<FunctionHandle, CUfunction> functions;
   Handles<Library, CUlibrary> libraries;
   Handles<LibraryKernel, CUkernel> kernels;
+  Handles<LinkState, CUlinkState> links;
   Handles<Stream, CUstream> streams;
   Handles<Event, CUevent> events;
   Handles<Graph, CUgraph> graphs;
@@ -208,6 +209,9 @@ CUresult enter(Driver &driver, bool context);
 CUresult loadModule(Driver &driver, Context &context, std::string ptx, unsigned count,
                     CUjit_option *options, void **values, std::shared_ptr<Module> &module);
 void unloadModule(Driver &driver, Module &module);
+/// Copies a message into a log buffer of the caller, if there is one.
+void writeLog(const std::string &text, CUjit_option bufferOption, CUjit_option sizeOption,
+              unsigned count, CUjit_option *options, void **values);
 /// The PTX of an image in memory: PTX itself or a fatbin that holds some for the device.
 CUresult readPtxImage(const DeviceModel &model, const void *image, std::string &ptx);
 CUresult readPtxFile(const DeviceModel &model, const char *name, std::string &ptx);
@@ -242,6 +246,11 @@ std::shared_ptr<Graph> cloneGraph(Driver &driver, const Graph &graph, bool regis
 /// The nodes, each after those it depends on, else in order of creation; empty if there is a cycle.
 std::vector<GraphNode *> orderNodes(const Graph &graph);
 void forgetGraph(Driver &driver, Graph &graph);
+/// Appends the graph's nodes with these handles to `nodes`, each at most once.
+CUresult findNodes(Driver &driver, const Graph &graph, const CUgraphNode *handles,
+                   std::size_t count, std::vector<GraphNode *> &nodes);
+/// Only plain edges are emulated.
+CUresult checkEdges(const CUgraphEdgeData *edges, std::size_t count);
 CUgraphNodeType typeOf(const Work &work);
 
 } // namespace planemu

@@ -102,6 +102,20 @@ static bool isCaptured(const Driver &driver, const Graph &graph) {
                      [&](const auto &capture) { return capture->graph.get() == &graph; });
 }
 
+CUresult planemu::findNodes(Driver &driver, const Graph &graph, const CUgraphNode *handles,
+                            std::size_t count, std::vector<GraphNode *> &nodes) {
+  if (count && !handles)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t n = 0; n < count; ++n) {
+    std::shared_ptr<GraphNode> node = driver.nodes.find(handles[n]);
+    if (!node || node->graph != &graph ||
+        std::find(nodes.begin(), nodes.end(), node.get()) != nodes.end())
+      return CUDA_ERROR_INVALID_VALUE;
+    nodes.push_back(node.get());
+  }
+  return CUDA_SUCCESS;
+}
+
 PLANEMU_EXPORT cuGraphCreate(CUgraph *handle, unsigned flags) {
   PLANEMU_ENTER(false);
   if (!handle || flags)
@@ -310,7 +324,7 @@ static CUresult changeEdges(CUgraph handle, const CUgraphNode *from, const CUgra
   return CUDA_SUCCESS;
 }
 
-static CUresult checkEdges(const CUgraphEdgeData *edges, std::size_t count) {
+CUresult planemu::checkEdges(const CUgraphEdgeData *edges, std::size_t count) {
   static constexpr CUgraphEdgeData Plain{};
   for (std::size_t n = 0; edges && n < count; ++n)
     if (std::memcmp(edges + n, &Plain, sizeof(Plain)) != 0)

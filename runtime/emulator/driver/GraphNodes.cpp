@@ -149,16 +149,10 @@ static CUresult add(CUgraphNode *out, CUgraph handle, const CUgraphNode *depende
                     std::size_t count, Make make) {
   PLANEMU_ENTER(false);
   std::shared_ptr<Graph> graph = driver.graphs.find(handle);
-  if (!out || !graph || (count && !dependencies))
+  if (!out || !graph)
     return CUDA_ERROR_INVALID_VALUE;
   std::vector<GraphNode *> after;
-  for (std::size_t n = 0; n < count; ++n) {
-    std::shared_ptr<GraphNode> before = driver.nodes.find(dependencies[n]);
-    if (!before || before->graph != graph.get() ||
-        std::find(after.begin(), after.end(), before.get()) != after.end())
-      return CUDA_ERROR_INVALID_VALUE;
-    after.push_back(before.get());
-  }
+  PLANEMU_TRY(findNodes(driver, *graph, dependencies, count, after));
   Work work;
   PLANEMU_TRY(make(driver, work));
   std::shared_ptr<GraphNode> node = driver.addNode(*graph, std::move(work), std::move(after));
@@ -237,10 +231,7 @@ PLANEMU_EXPORT cuGraphAddNode(CUgraphNode *out, CUgraph graph, const CUgraphNode
 PLANEMU_EXPORT cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, const CUgraphNode *after,
                                  const CUgraphEdgeData *edges, std::size_t count,
                                  CUgraphNodeParams *p) {
-  static constexpr CUgraphEdgeData Plain{};
-  for (std::size_t n = 0; edges && n < count; ++n)
-    if (std::memcmp(edges + n, &Plain, sizeof(Plain)) != 0)
-      return failWith(CUDA_ERROR_NOT_SUPPORTED, "an edge with ports or a type");
+  PLANEMU_TRY(checkEdges(edges, count));
   return cuGraphAddNode(out, graph, after, count, p);
 }
 

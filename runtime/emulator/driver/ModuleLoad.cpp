@@ -98,9 +98,8 @@ static void load(Driver &driver, Module &module, std::string text) {
   }
 }
 
-/// Copies a message into a log buffer of the caller, if there is one.
-static void writeLog(const std::string &text, CUjit_option bufferOption, CUjit_option sizeOption,
-                     unsigned count, CUjit_option *options, void **values) {
+void planemu::writeLog(const std::string &text, CUjit_option bufferOption, CUjit_option sizeOption,
+                       unsigned count, CUjit_option *options, void **values) {
   char *buffer = nullptr;
   std::size_t size = 0, sizeIndex = count;
   for (unsigned n = 0; n < count; ++n) {

@@ -68,6 +68,14 @@ struct Library {
   std::map<Context *, std::shared_ptr<Module>> modules;
 };
 
+/// What cuLink* has been given.
+struct LinkState {
+  std::uintptr_t handle = 0;
+  std::string ptx;
+  std::vector<CUjit_option> options; // where its messages go
+  std::vector<void *> values;
+};
+
 // --- Memory -------------------------------------------------------------------
 
 /// What is known of a range beyond its bytes, for pointer attributes and frees.
@@ -175,7 +183,8 @@ struct GraphNode {
   std::vector<GraphNode *> dependencies;
   std::uintptr_t original = 0; // handle of the node this one was cloned from
   bool enabled = true;
-  std::vector<void *> parameterPointers; // answer of cuGraphKernelNodeGetParams
+  std::map<int, CUlaunchAttributeValue> attributes; // hints that were set
+  std::vector<void *> parameterPointers;            // answer of cuGraphKernelNodeGetParams
 };
 
 struct Graph {
@@ -195,6 +204,7 @@ struct GraphExec {
 struct Capture {
   std::uint64_t id = 0;
   std::shared_ptr<Graph> graph;
+  bool ownsGraph = true; // and was not given one
   Stream *origin = nullptr;
   CUstreamCaptureMode mode = 0;
   std::thread::id thread;
@@ -211,8 +221,9 @@ struct Stream {
   bool legacy = false;
   std::shared_ptr<Task> last; // null or done: idle
   std::shared_ptr<Capture> capture;
-  std::vector<GraphNode *> captureEnds;  // what the next captured node depends on
-  std::vector<CUgraphNode> reportedEnds; // answer of cuStreamGetCaptureInfo
+  std::vector<GraphNode *> captureEnds;             // what the next captured node depends on
+  std::vector<CUgraphNode> reportedEnds;            // answer of cuStreamGetCaptureInfo
+  std::map<int, CUlaunchAttributeValue> attributes; // hints that were set
 };
 
 struct Event {
@@ -231,6 +242,7 @@ struct Context {
   std::uint64_t id = 0;
   bool primary = false, alive = true;
   unsigned flags = 0, apiVersion = 0;
+  unsigned attached = 0; // by cuCtxAttach
   std::unique_ptr<Memory> memory;
   CUresult sticky = CUDA_SUCCESS;
   unsigned pending = 0; // tasks that are not done

@@ -7,6 +7,7 @@
 
 #define __CUDA_API_VERSION_INTERNAL // declares all variants under their exported names
 #include <cuda.h>
+#include <cudaProfiler.h>
 
 #include <cstddef>
 #include <cstdint>

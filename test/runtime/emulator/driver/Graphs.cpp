@@ -262,6 +262,73 @@ static void byCapture() {
     OK(cuStreamDestroy(used));
 }
 
+/// What captures can do besides: fill a given graph, change what they depend on; attributes.
+static void captureInto() {
+  CUstream stream;
+  OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUgraph graph, same;
+  CUgraphNode first, second, nodes[4];
+  OK(cuGraphCreate(&graph, 0));
+  static char a[] = "a", b[] = "b";
+  CUDA_HOST_NODE_PARAMS host = {note, a};
+  OK(cuGraphAddHostNode(&first, graph, nullptr, 0, &host));
+  OK(cuGraphAddEmptyNode(&second, graph, nullptr, 0));
+  OK(cuStreamBeginCaptureToGraph(stream, graph, &first, nullptr, 1,
+                                 CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+  OK(cuStreamUpdateCaptureDependencies(stream, &second, nullptr, 1,
+                                       CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+  OK(cuLaunchHostFunc(stream, note, b));
+  OK(cuStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0,
+                                       CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+  CUdeviceptr address;
+  OK(cuMemAlloc(&address, 128));
+  unsigned by = 1;
+  void *parameters[] = {&address, &by};
+  OK(cuLaunchKernel(increment, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
+  OK(cuStreamEndCapture(stream, &same));
+  CHECK(same == graph);
+  EXPECT(cuStreamUpdateCaptureDependencies(stream, &second, nullptr, 1, 0),
+         CUDA_ERROR_ILLEGAL_STATE);
+  std::size_t count = 4;
+  OK(cuGraphGetNodes(graph, nodes, &count));
+  CHECK(count == 4);
+  OK(cuGraphNodeGetDependencies(nodes[2], nullptr, nullptr, &count));
+  CHECK(count == 2);
+  OK(cuGraphNodeGetDependencies(nodes[3], nullptr, nullptr, &count));
+  CHECK(count == 0);
+
+  CUkernelNodeAttrValue value = {};
+  value.cooperative = 1;
+  OK(cuGraphKernelNodeSetAttribute(nodes[3], CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE, &value));
+  value.cooperative = 0;
+  OK(cuGraphKernelNodeGetAttribute(nodes[3], CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE, &value));
+  CHECK(value.cooperative == 1);
+  EXPECT(cuGraphKernelNodeGetAttribute(first, CU_KERNEL_NODE_ATTRIBUTE_PRIORITY, &value),
+         CUDA_ERROR_INVALID_VALUE);
+  CUstreamAttrValue policy = {};
+  OK(cuStreamGetAttribute(stream, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &policy));
+  CHECK(policy.syncPolicy == CU_SYNC_POLICY_AUTO);
+  policy.priority = 3;
+  EXPECT(cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &policy),
+         CUDA_ERROR_INVALID_VALUE);
+  policy.priority = -2;
+  OK(cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &policy));
+  int priority = 0;
+  OK(cuStreamGetPriority(stream, &priority));
+  CHECK(priority == -2);
+  EXPECT(cuGraphDebugDotPrint(graph, "/no/such/folder/graph.dot", 0), CUDA_ERROR_OPERATING_SYSTEM);
+
+  order.clear();
+  CUgraphExec exec;
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  launch(exec);
+  CHECK(order == "ab");
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+  OK(cuStreamDestroy(stream));
+}
+
 int main() {
   OK(cuInit(0));
   OK(cuDevicePrimaryCtxRetain(&context, 0));
@@ -271,5 +338,6 @@ int main() {
   OK(cuModuleGetFunction(&increment, module, "increment"));
   byHand();
   byCapture();
+  captureInto();
   return finish("graphs");
 }

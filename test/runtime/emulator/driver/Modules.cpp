@@ -60,6 +60,34 @@ static void fatbin(const char *path) {
   }
 }
 
+static void link() {
+  char log[200] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  CUlinkState state;
+  OK(cuLinkCreate(2, options, values, &state));
+  void *image = nullptr;
+  std::size_t bytes = 0;
+  EXPECT(cuLinkComplete(state, &image, &bytes), CUDA_ERROR_INVALID_VALUE); // of nothing
+  static char bad[] = "nonsense";
+  EXPECT(cuLinkAddData(state, CU_JIT_INPUT_PTX, bad, sizeof(bad), "bad", 0, nullptr, nullptr),
+         CUDA_ERROR_INVALID_PTX);
+  CHECK(std::strstr(log, ".version"));
+  EXPECT(cuLinkAddData(state, CU_JIT_INPUT_OBJECT, bad, 8, "bad", 0, nullptr, nullptr),
+         CUDA_ERROR_NOT_SUPPORTED);
+  std::string ptx = Kernels;
+  OK(cuLinkAddData(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size(), "k", 0, nullptr, nullptr));
+  OK(cuLinkComplete(state, &image, &bytes));
+  CHECK(bytes >= ptx.size());
+  CUmodule module;
+  CUfunction function;
+  OK(cuModuleLoadData(&module, image));
+  OK(cuLinkDestroy(state));
+  EXPECT(cuLinkDestroy(state), CUDA_ERROR_INVALID_HANDLE);
+  OK(cuModuleGetFunction(&function, module, "saxpy"));
+  OK(cuModuleUnload(module));
+}
+
 static void libraries() {
   CUlibrary library;
   OK(cuLibraryLoadData(&library, Kernels, nullptr, nullptr, 0, nullptr, nullptr, 0));
@@ -202,6 +230,7 @@ int main(int argc, char **argv) {
   OK(cuCtxSetCurrent(context));
   for (int n = 1; n < argc; ++n)
     fatbin(argv[n]);
+  link();
   libraries();
   occupancy();
   names();
