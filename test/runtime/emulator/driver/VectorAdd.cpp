@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     CHECK(setTarget(argv[1]) == CUDA_SUCCESS);
   }
   OK(cuInit(0));
-  CHECK(!setTarget || setTarget("gb10") == CUDA_ERROR_ILLEGAL_STATE);
+  CHECK(!setTarget || setTarget("sm_87") == CUDA_ERROR_ILLEGAL_STATE); // too late
   int count = 0, version = 0;
   OK(cuDeviceGetCount(&count));
   OK(cuDriverGetVersion(&version));
