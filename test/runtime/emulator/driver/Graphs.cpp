@@ -269,6 +269,10 @@ static void captureInto() {
   CUgraph graph, same;
   CUgraphNode first, second, nodes[4];
   OK(cuGraphCreate(&graph, 0));
+  CUdeviceptr address;
+  OK(cuMemAlloc(&address, 128));
+  unsigned by = 1;
+  void *parameters[] = {&address, &by};
   static char a[] = "a", b[] = "b";
   CUDA_HOST_NODE_PARAMS host = {note, a};
   OK(cuGraphAddHostNode(&first, graph, nullptr, 0, &host));
@@ -281,10 +285,6 @@ static void captureInto() {
   OK(cuLaunchHostFunc(stream, note, b));
   OK(cuStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0,
                                        CU_STREAM_SET_CAPTURE_DEPENDENCIES));
-  CUdeviceptr address;
-  OK(cuMemAlloc(&address, 128));
-  unsigned by = 1;
-  void *parameters[] = {&address, &by};
   OK(cuLaunchKernel(increment, 1, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
   OK(cuStreamEndCapture(stream, &same));
   CHECK(same == graph);
