@@ -1,7 +1,7 @@
 //===- Classes.cpp - what an instruction is counted as --------------------===//
 //
-// A row of Instructions.def gives the class of its mnemonic. Two kinds of mnemonics serve several
-// classes: arithmetic, by its first type, and loads and stores, by their space.
+// A row of Instructions.def gives the class of its mnemonic. Some mnemonics serve several
+// classes: arithmetic, by its first type, loads and stores, by their space, and wmma.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Decoder.h"
@@ -69,6 +69,8 @@ InstClass planemu::classOf(InstClass row, const Statement &statement) {
         if (modifier.starts_with(space.prefix))
           return row == InstClass::LoadGlobal ? space.load : space.store;
     return row;
+  case InstClass::Matrix: // wmma.mma beside wmma.load and wmma.store
+    return !statement.modifiers.empty() && statement.modifiers[0] == ".mma" ? InstClass::Mma : row;
   default:
     return row;
   }
