@@ -124,6 +124,7 @@ static void moveFragment(Warp &w, const Inst &i) {
     resolve<Space, Bytes>(w, i, ~0u, what, rows);
     if (w.cta->failed)
       return;
+    observe(w, i, Store ? AccessKind::Store : AccessKind::Load, ~0u, Bytes, rows);
     for (unsigned lane = 0; lane < 32; ++lane) {
       char *host =
           rows.whole ? rows.whole + lane * Bytes : reinterpret_cast<char *>(rows.host.of[lane]);

@@ -171,7 +171,8 @@ std::vector<double> widen(const Format &format, const std::vector<std::uint16_t>
   X(integers)                                                                                      \
   X(halves)                                                                                        \
   X(warps)                                                                                         \
-  X(memories)
+  X(memories)                                                                                      \
+  X(triton)
 #define COMPILER_THEME(Name) void Name(Module &module);
 COMPILER_THEMES(COMPILER_THEME)
 #undef COMPILER_THEME
