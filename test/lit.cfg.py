@@ -35,6 +35,8 @@ if os.path.exists("/usr/local/cuda/include/cuda.h"):
         config.available_features.add("clang-cuda")
 if os.path.exists("/usr/local/cuda/lib64/stubs/libcuda.so"):
     config.available_features.add("cuda-stub")
+if shutil.which("llc-22"):
+    config.available_features.add("llc")
 if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source_root, ".git")):
     config.available_features.add("clang-format")
 if config.mpfr and not config.mpfr.endswith("-NOTFOUND"):

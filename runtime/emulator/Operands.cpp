@@ -346,6 +346,8 @@ std::uint32_t Decoder::addressConstant(const Operand &op, std::int64_t offset, u
         fail("variable '" + variable->name + "' is declared, but not defined");
       return bitsConstant(found->second);
     }
+    if (module.findFunction(op.text))
+      fail("pointers to functions are not supported: " + describe(op));
     fail("unknown name " + describe(op));
   case Operand::Immediate:
     return bitsConstant(op.bits);

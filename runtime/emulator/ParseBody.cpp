@@ -44,11 +44,18 @@ void Parser::parseBody(Function &function) {
           name.text, scopes.back().id, static_cast<unsigned>(function.statements.size()), {}};
       if (lexer.peek().is(".branchtargets"))
         parseBranchTargets(label);
+      else if (lexer.peek().is(".callprototype") || lexer.peek().is(".calltargets"))
+        skipStatement(); // the call that names it says what is wrong
       function.labels.push_back(std::move(label));
     } else {
       parseStatement(function);
     }
   }
+}
+
+void Parser::skipStatement() {
+  while (lexer.peek().kind != Token::End && !accept(';'))
+    lexer.take();
 }
 
 void Parser::parseBranchTargets(Label &label) {

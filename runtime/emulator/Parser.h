@@ -45,6 +45,7 @@ private:
   void parseRegisters(Function &function);
   void parseStatement(Function &function);
   void parseBranchTargets(Label &label);
+  void skipStatement();
   Operand parseOperand(Function &function);
   Operand parsePrimary(Function &function);
   Operand parseAddress(Function &function);

@@ -52,7 +52,11 @@ static void placeVariables(Module &module, ModuleLayout &layout) {
       auto target = layout.globals.find(relocation.symbol);
       if (target == layout.globals.end())
         throw PtxError("line " + std::to_string(variable.line) + ": initial value of '" +
-                       variable.name + "': unknown variable '" + relocation.symbol + "'");
+                       variable.name + "': " +
+                       (module.ptx->findFunction(relocation.symbol)
+                            ? "pointers to functions are not supported: '"
+                            : "unknown variable '") +
+                       relocation.symbol + "'");
       std::uint64_t value = target->second + static_cast<std::uint64_t>(relocation.addend);
       std::memcpy(at + relocation.offset, &value, relocation.bytes);
     }

@@ -32,6 +32,22 @@ void selectRet(Decoder &d) {
 void selectExit(Decoder &d) { d.exit(); }
 void selectTrap(Decoder &d) { d.trap(); }
 
+namespace {
+/// Functions that compilers declare for what the language offers and the driver's run-time system
+/// would have.
+struct SystemFunction {
+  std::string_view name;
+  const char *why;
+};
+} // namespace
+static constexpr SystemFunction SystemFunctions[] = {
+    {"vprintf", "printf is not supported"},
+    {"malloc", "memory cannot be allocated in a kernel"},
+    {"free", "memory cannot be allocated in a kernel"},
+    {"cudaGetParameterBufferV2", "a kernel cannot launch kernels"},
+    {"cudaLaunchDeviceV2", "a kernel cannot launch kernels"},
+};
+
 void selectCall(Decoder &d) {
   d.take(".uni");
   unsigned n = 0;
@@ -39,15 +55,25 @@ void selectCall(Decoder &d) {
   if (d.operandCount() > 0 && d.operand(0).kind == Operand::List)
     results = &d.operand(n++);
   const Operand &name = d.operand(n++);
+  if (name.kind == Operand::Register)
+    d.fail("calls through a pointer are not supported");
   if (n < d.operandCount() && d.operand(n).kind == Operand::List)
     arguments = &d.operand(n++);
   if (n != d.operandCount())
-    d.fail("indirect calls are not supported");
+    d.fail("too many operands");
   const Function *callee = name.kind == Operand::Symbol ? d.ptx().findFunction(name.text) : nullptr;
   if (!d.takeAll().empty())
     d.fail("only .uni is supported");
   if (!callee)
     d.fail("unknown function '" + std::string(name.text) + "'");
+  if (callee->external) {
+    // What a failed assert() calls with its text, file and line; it does not return.
+    if (callee->name == "__assertfail")
+      return d.trap();
+    for (const SystemFunction &function : SystemFunctions)
+      if (callee->name == function.name)
+        d.fail(function.why);
+  }
   d.call(*callee, results, arguments);
 }
 

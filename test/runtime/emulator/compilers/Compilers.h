@@ -172,6 +172,7 @@ std::vector<double> widen(const Format &format, const std::vector<std::uint16_t>
   X(halves)                                                                                        \
   X(warps)                                                                                         \
   X(memories)                                                                                      \
+  X(shapes)                                                                                        \
   X(triton)
 #define COMPILER_THEME(Name) void Name(Module &module);
 COMPILER_THEMES(COMPILER_THEME)
