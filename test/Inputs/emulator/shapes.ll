@@ -6,7 +6,7 @@ target triple = "nvptx64-nvidia-cuda"
 %pair = type { i64, double, i32 }
 
 @tile = internal addrspace(3) global [64 x i32] undef, align 4
-@steps = internal addrspace(4) constant [4 x i32] [i32 1, i32 3, i32 5, i32 7], align 4
+@steps = internal addrspace(1) constant [4 x i32] [i32 1, i32 3, i32 5, i32 7], align 4
 
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier0()
@@ -76,8 +76,8 @@ outer:
   br i1 %go, label %begin, label %end
 begin:
   %at = and i32 %i, 3
-  %pstep = getelementptr [4 x i32], ptr addrspace(4) @steps, i32 0, i32 %at
-  %step = load i32, ptr addrspace(4) %pstep
+  %pstep = getelementptr [4 x i32], ptr addrspace(1) @steps, i32 0, i32 %at
+  %step = load i32, ptr addrspace(1) %pstep
   br label %inner
 inner:
   %j = phi i32 [ 0, %begin ], [ %j1, %body ]

@@ -98,7 +98,6 @@ private:
 
 struct Shape {
   unsigned gridX = 1, gridY = 1, blockX = 32, blockY = 1, shared = 0;
-  bool cooperative = false;
 };
 
 class Module {
@@ -172,6 +171,8 @@ std::vector<double> widen(const Format &format, const std::vector<std::uint16_t>
   X(halves)                                                                                        \
   X(warps)                                                                                         \
   X(memories)                                                                                      \
+  X(grids)                                                                                         \
+  X(libcu)                                                                                         \
   X(shapes)                                                                                        \
   X(triton)
 #define COMPILER_THEME(Name) void Name(Module &module);

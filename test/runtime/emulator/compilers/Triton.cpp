@@ -80,8 +80,8 @@ static void matmul(Module &module, Random &random) {
 void compilers::triton(Module &module) {
   Random random;
   int kernels = 0;
-  for (auto [name, test] : {std::pair{"vector_add", vectorAdd}, std::pair{"softmax", softmax},
-                            std::pair{"layer_norm", layerNorm}, std::pair{"matmul", matmul}})
+  for (auto [name, test] : {std::pair{"vector_add", &vectorAdd}, std::pair{"softmax", &softmax},
+                            std::pair{"layer_norm", &layerNorm}, std::pair{"matmul", &matmul}})
     if (module.has(name)) {
       test(module, random);
       ++kernels;
