@@ -1,7 +1,7 @@
 //===- Decompress.h - the compressions that fatbins use -------------------===//
 //
-// Small decoders of our own, for libplanemu links nothing. `out` has the size that must come out;
-// false if the input is damaged or gives another size. Any input is safe.
+// `out` has the size that must come out; false if the input is damaged or gives another size. Any
+// input is safe.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_DRIVER_DECOMPRESS_H
@@ -14,7 +14,7 @@ namespace planemu {
 
 /// One LZ4 block.
 bool decompressLz4(std::string_view in, std::string &out);
-/// Zstandard frames (RFC 8878), without dictionaries.
+/// Zstandard frames.
 bool decompressZstd(std::string_view in, std::string &out);
 
 } // namespace planemu
