@@ -98,7 +98,7 @@ struct Warp {
   // Whether it only waits (Resident.cpp): its registers at some earlier yield.
   std::uint64_t seenState = 0;
   unsigned sinceSeen = 0, seenFor = 0;
-  bool idle = false; // at its last yield
+  unsigned turn = 0; // backward jumps until it yields
 };
 
 /// The next number of a seeded sequence.

@@ -20,6 +20,11 @@
 
 using namespace planemu;
 
+// Backward jumps of a turn: how long the first one is, one after the warp was found waiting, and
+// the longest. They double in between. Numbers with many divisors, so that a loop of a few blocks is
+// met at the same place again.
+constexpr unsigned FirstTurn = 960, ShortTurn = 60, LongTurn = 3840;
+
 Resident::Resident() = default;
 Resident::~Resident() = default;
 
@@ -159,7 +164,7 @@ void Resident::start(std::uint64_t linear) {
     warp.random = random ? nextRandom(random) | 1 : 0;
     warp.seenState = 0;
     warp.sinceSeen = warp.seenFor = 0;
-    warp.idle = false;
+    warp.turn = FirstTurn;
     for (const Constant &constant : kernel.constants)
       if (constant.perCta())
         fillConstant(constant, warp);
@@ -239,13 +244,10 @@ void Resident::completeBarrier(std::uint32_t id) {
     observer->complete(id);
 }
 
-// Backward jumps of a turn. Numbers with many divisors, so that a loop of a few blocks is met at the
-// same place again.
-constexpr unsigned LongTurn = 5040, ShortTurn = 60;
-
 void Resident::setSlice(Warp &warp) {
-  unsigned jumps = warp.idle ? ShortTurn : LongTurn;
-  if (warp.random && !warp.idle)
+  unsigned jumps = warp.turn;
+  warp.turn = std::min(2 * warp.turn, LongTurn);
+  if (warp.random && jumps > ShortTurn)
     jumps = 1 + nextRandom(warp.random) % 256;
   warp.yieldAt = warp.backwards + jumps;
 }
@@ -303,11 +305,13 @@ Resident::Outcome Resident::run(unsigned patience) {
         return Outcome::Ended;
       }
       if (stop == Stop::Yield) {
-        warp.idle = hasNotChanged(warp);
-        waits &= warp.idle;
+        if (hasNotChanged(warp))
+          warp.turn = ShortTurn;
+        else
+          waits = false;
         continue;
       }
-      waits = yielded = warp.idle = false;
+      waits = yielded = false;
       if (stop == Stop::Barrier) {
         arrive(warp);
       } else {
