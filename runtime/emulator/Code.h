@@ -96,6 +96,7 @@ struct BarrierSpec {
   enum Kind : std::uint8_t { Sync, Arrive, RedPopc, RedAnd, RedOr };
   Kind kind = Sync;
   bool negated = false;      // of the reduced predicate
+  bool aligned = true;       // all threads of the warp come to this one
   std::uint32_t id = 0;      // file offset of the barrier number
   std::uint32_t threads = 0; // file offset of the thread count; 0: the whole CTA
   std::uint32_t source = 0;  // predicate to reduce

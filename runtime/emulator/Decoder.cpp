@@ -144,7 +144,7 @@ void Decoder::ret() {
   endBlock(Ending::Branch).block.target = target;
 }
 
-void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads) {
+void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned) {
   std::uint32_t ids[4];
   for (int n = 3; n >= 0; --n) {
     ids[n] = references.back().id;
@@ -157,6 +157,7 @@ void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads) {
   BarrierSpec spec;
   spec.kind = kind;
   spec.negated = negated;
+  spec.aligned = aligned;
   kernel->barriers.push_back(spec);
 }
 

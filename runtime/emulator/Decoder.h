@@ -142,7 +142,7 @@ public:
   void trap();
   void call(const Function &callee, const Operand *results, const Operand *arguments);
   /// The operands appended are: number, threads (or constant 0), source predicate, destination.
-  void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads);
+  void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned);
   const PtxModule &ptx() const { return module; }
   void noteFloatAtomic() { kernel->floatAtomics = true; }
   /// Counts an addition, subtraction or multiplication on `type` that has no rounding modifier.

@@ -4,7 +4,9 @@
 // without any bookkeeping. When lanes part, the fragment whose block comes first in the kernel's
 // loop-aware order runs, and fragments that meet at one place merge.
 //
-//   bar.sync        parks the fragment; when every live lane is parked, the warp has arrived
+//   bar.sync        parks the fragment; when every live lane is parked, the warp has arrived. They
+//                   must be parked at one place, or at barrier instructions that are not .aligned
+//                   but otherwise the same
 //   .sync           an instruction with Inst::Sync waits until the lanes of its member mask that
 //                   still live are there (only looked at while there are several fragments)
 //   fairness        a fragment that only waits for another one (a lock between lanes) would starve
@@ -26,7 +28,7 @@ constexpr unsigned PicksOfATurn = 128; // blocks
 
 namespace {
 
-class WarpRun {
+template <bool Traced> class WarpRun {
 public:
   WarpRun(const Kernel &kernel, Warp &warp) : kernel(kernel), warp(warp) {}
   Stop run();
@@ -40,6 +42,11 @@ private:
   bool before(const Fragment &a, const Fragment &b) const {
     std::uint32_t orderA = kernel.blocks[a.block].order, orderB = kernel.blocks[b.block].order;
     return orderA != orderB ? orderA < orderB : a.inst < b.inst;
+  }
+  void step(const Inst &inst) {
+    inst.run(warp, inst);
+    if (Traced)
+      warp.trace = (warp.trace ^ hashRegisters(kernel, warp)) * 0x9e3779b97f4a7c15 + 1;
   }
   void push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask);
   void pushBlock(std::uint32_t block, std::uint32_t mask) {
@@ -56,8 +63,8 @@ private:
   bool meet();
   bool execute(std::uint32_t block, std::uint32_t &inst);
   bool executeObserved(std::uint32_t block, const Inst *inst, const Inst *end);
-  void reportEndless(const Block &block);
-  Stop arrive(std::uint32_t block);
+  bool mayArrive() const;
+  Stop arrive();
 
   const Kernel &kernel;
   Warp &warp;
@@ -66,7 +73,8 @@ private:
 } // namespace
 
 /// Adds lanes to the runnable fragments; `ready` is sorted so that the next to run is last.
-void WarpRun::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) {
+template <bool Traced>
+void WarpRun<Traced>::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) {
   if (!mask)
     return;
   Fragment fragment{block, inst, mask};
@@ -84,7 +92,7 @@ void WarpRun::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) 
   ++warp.readyCount;
 }
 
-void WarpRun::park(std::uint32_t block, std::uint32_t mask) {
+template <bool Traced> void WarpRun<Traced>::park(std::uint32_t block, std::uint32_t mask) {
   for (unsigned n = 0; n < warp.parkedCount; ++n)
     if (warp.parked[n].block == block) {
       warp.parked[n].mask |= mask;
@@ -94,14 +102,14 @@ void WarpRun::park(std::uint32_t block, std::uint32_t mask) {
 }
 
 /// The running fragment is about to become several.
-void WarpRun::split() {
+template <bool Traced> void WarpRun<Traced>::split() {
   if (!warp.readyCount)
     warp.mergedAt = warp.wholeAt = warp.backwards;
 }
 
 /// The fragment of the lane whose turn it is. Turns go by lanes because fragments have no identity;
 /// a turn that ends goes on to a lane of another fragment.
-unsigned WarpRun::whoseTurn() {
+template <bool Traced> unsigned WarpRun<Traced>::whoseTurn() {
   std::uint32_t lanes = 0, others = 0;
   unsigned chosen = warp.readyCount;
   for (unsigned n = 0; n < warp.readyCount; ++n) {
@@ -123,7 +131,7 @@ unsigned WarpRun::whoseTurn() {
 }
 
 /// Chooses the fragment to run. False: nothing is runnable.
-bool WarpRun::pick() {
+template <bool Traced> bool WarpRun<Traced>::pick() {
   if (!warp.readyCount)
     return false;
   unsigned chosen = warp.readyCount - 1;
@@ -147,7 +155,8 @@ bool WarpRun::pick() {
 /// member mask is not among them. Operand 0 of the instruction is the mask, and lanes may have
 /// different ones. A lane that does not execute it (its guard is false) stays with those that name
 /// it.
-std::uint32_t WarpRun::blockedAt(const Inst &inst, std::uint32_t active) const {
+template <bool Traced>
+std::uint32_t WarpRun<Traced>::blockedAt(const Inst &inst, std::uint32_t active) const {
   std::uint32_t guard;
   __builtin_memcpy(&guard, warp.file + inst.guard, 4);
   std::uint32_t here = active & (guard ^ inst.guardXor), blocked = 0, named = 0;
@@ -162,7 +171,8 @@ std::uint32_t WarpRun::blockedAt(const Inst &inst, std::uint32_t active) const {
 }
 
 /// The member mask that the lowest of `lanes` has at a .sync instruction.
-std::uint32_t WarpRun::membersOf(const Inst &inst, std::uint32_t lanes) const {
+template <bool Traced>
+std::uint32_t WarpRun<Traced>::membersOf(const Inst &inst, std::uint32_t lanes) const {
   std::uint32_t members, offset = inst.ops ? inst.ops[0] : inst.s[0];
   __builtin_memcpy(&members, warp.file + offset + 4 * __builtin_ctz(lanes), 4);
   return members;
@@ -170,7 +180,8 @@ std::uint32_t WarpRun::membersOf(const Inst &inst, std::uint32_t lanes) const {
 
 /// A .sync instruction met while lanes are apart. Leaves in `active` those that may execute it;
 /// false if there are none.
-bool WarpRun::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index) {
+template <bool Traced>
+bool WarpRun<Traced>::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index) {
   for (unsigned n = 0; n < warp.waitingCount; ++n)
     if (warp.waiting[n].inst == index) {
       warp.active |= warp.waiting[n].mask;
@@ -187,7 +198,7 @@ bool WarpRun::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index)
 }
 
 /// Makes runnable what waited for lanes that have exited meanwhile.
-bool WarpRun::wake() {
+template <bool Traced> bool WarpRun<Traced>::wake() {
   for (unsigned n = 0; n < warp.waitingCount; ++n) {
     Fragment fragment = warp.waiting[n];
     if (blockedAt(kernel.insts[fragment.inst], fragment.mask) == fragment.mask)
@@ -201,7 +212,7 @@ bool WarpRun::wake() {
 
 /// Nothing is runnable: lets lanes go on that wait for each other at several bar.warp.sync, as they
 /// need not be the same one.
-bool WarpRun::meet() {
+template <bool Traced> bool WarpRun<Traced>::meet() {
   std::uint32_t here = 0, passed = 0;
   for (unsigned n = 0; n < warp.waitingCount; ++n)
     if (kernel.insts[warp.waiting[n].inst].flags & Inst::Meet)
@@ -228,7 +239,7 @@ bool WarpRun::meet() {
 }
 
 /// Runs the straight part of a block. False: the fragment waits at a .sync instruction.
-bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
+template <bool Traced> bool WarpRun<Traced>::execute(std::uint32_t block, std::uint32_t &at) {
   const Inst *inst = kernel.insts.data() + at;
   const Inst *end = kernel.insts.data() + kernel.blocks[block].last;
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
@@ -236,7 +247,7 @@ bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
     return executeObserved(block, inst, end);
   if (warp.active == warp.live) {
     for (; inst != end; ++inst)
-      inst->run(warp, *inst);
+      step(*inst);
     return true;
   }
   for (; inst != end; ++inst) {
@@ -247,13 +258,14 @@ bool WarpRun::execute(std::uint32_t block, std::uint32_t &at) {
         return false;
       }
     }
-    inst->run(warp, *inst);
+    step(*inst);
   }
   return true;
 }
 
 /// The same, with an observer that is told of each instruction.
-bool WarpRun::executeObserved(std::uint32_t block, const Inst *inst, const Inst *end) {
+template <bool Traced>
+bool WarpRun<Traced>::executeObserved(std::uint32_t block, const Inst *inst, const Inst *end) {
   for (; inst != end; ++inst) {
     std::uint32_t index = static_cast<std::uint32_t>(inst - kernel.insts.data());
     if ((inst->flags & Inst::Sync) && warp.active != warp.live && !mayRun(*inst, block, index)) {
@@ -262,43 +274,50 @@ bool WarpRun::executeObserved(std::uint32_t block, const Inst *inst, const Inst 
     }
     if (warp.observer->hears(*inst))
       warp.observer->executed(warp, *inst);
-    inst->run(warp, *inst);
+    step(*inst);
   }
   return true;
 }
 
-/// `block` ends with a backward jump that is one too many.
-void WarpRun::reportEndless(const Block &block) {
-  auto lineOf = [&](const Block &head) {
-    return head.first < head.last ? kernel.insts[head.first].line : head.line;
+/// All live lanes are parked: true if that is one barrier.
+template <bool Traced> bool WarpRun<Traced>::mayArrive() const {
+  auto specOf = [&](const Fragment &parked) -> const BarrierSpec & {
+    return kernel.barriers[kernel.blocks[parked.block].index];
   };
-  std::uint32_t start = block.line;
-  auto consider = [&](std::uint32_t successor) {
-    const Block &head = kernel.blocks[successor];
-    if (head.order <= block.order)
-      start = std::min(start, lineOf(head));
+  auto operand = [&](const Fragment &parked, std::uint32_t offset) {
+    std::uint32_t value;
+    __builtin_memcpy(&value, warp.file + offset + 4 * __builtin_ctz(parked.mask), 4);
+    return value;
   };
-  if (block.guard || block.ending == Ending::Next || block.ending == Ending::Barrier)
-    consider(block.next);
-  if (block.ending == Ending::Branch)
-    consider(block.target);
-  for (std::uint32_t target : block.targets)
-    consider(target);
-  reportFault(warp, block.line, FaultKind::Endless,
-              static_cast<unsigned>(__builtin_ctz(warp.active)), warp.executed, start);
+  const Fragment &first = warp.parked[0];
+  const BarrierSpec &one = specOf(first);
+  for (unsigned n = 1; n < warp.parkedCount; ++n) {
+    const BarrierSpec &other = specOf(warp.parked[n]);
+    if (one.aligned || other.aligned || one.kind != other.kind ||
+        operand(first, one.id) != operand(warp.parked[n], other.id) ||
+        (one.threads ? operand(first, one.threads) : 0) !=
+            (other.threads ? operand(warp.parked[n], other.threads) : 0))
+      return false;
+  }
+  return true;
 }
 
-Stop WarpRun::arrive(std::uint32_t block) {
+/// All live lanes are parked: behind the barrier they go on from where they are.
+template <bool Traced> Stop WarpRun<Traced>::arrive() {
   warp.atBarrier = true;
-  warp.barrierBlock = block;
-  warp.active = warp.live;
-  warp.block = kernel.blocks[block].next;
-  warp.inst = kernel.blocks[warp.block].first;
-  warp.parkedCount = 0;
+  if (warp.parkedCount == 1) {
+    warp.active = warp.live;
+    warp.block = kernel.blocks[warp.parked[0].block].next;
+    warp.inst = kernel.blocks[warp.block].first;
+    return Stop::Barrier;
+  }
+  for (unsigned n = 0; n < warp.parkedCount; ++n)
+    pushBlock(kernel.blocks[warp.parked[n].block].next, warp.parked[n].mask);
+  pick();
   return Stop::Barrier;
 }
 
-Stop WarpRun::run() {
+template <bool Traced> Stop WarpRun<Traced>::run() {
   std::uint32_t current = warp.block, inst = warp.inst;
   enum { Pushed = 1, Yielding = 2 }; // why the next block does not simply follow
   for (;;) {
@@ -309,9 +328,11 @@ Stop WarpRun::run() {
         if (warp.cta->failed)
           return Stop::Exit;
         if (warp.executed > warp.launch->maxSteps) {
-          reportEndless(block);
+          reportLoop(kernel, warp, current, FaultKind::Endless);
           return Stop::Exit;
         }
+        if (Traced && block.order < kernel.blocks[warp.loop].order)
+          warp.loop = current;
         if (++warp.backwards >= warp.yieldAt)
           bend = Yielding;
       }
@@ -368,8 +389,11 @@ Stop WarpRun::run() {
         current = block.next;
         break;
       case Ending::Barrier:
-        if (taken == warp.live)
-          return arrive(current);
+        if (taken == warp.live) {
+          warp.parked[0] = {current, 0, taken};
+          warp.parkedCount = 1;
+          return arrive();
+        }
         if (!taken) {
           current = block.next;
           break;
@@ -397,12 +421,12 @@ Stop WarpRun::run() {
                     static_cast<unsigned>(__builtin_ctz(fragment.mask)));
         return Stop::Exit;
       }
-      if (warp.parkedCount > 1) {
+      if (!mayArrive()) {
         reportFault(warp, kernel.blocks[warp.parked[1].block].line, FaultKind::BarrierDivergence,
                     static_cast<unsigned>(__builtin_ctz(warp.parked[1].mask)));
         return Stop::Exit;
       }
-      return arrive(warp.parked[0].block);
+      return arrive();
     }
     if (bend & Yielding)
       return Stop::Yield;
@@ -411,4 +435,48 @@ Stop WarpRun::run() {
   }
 }
 
-Stop planemu::runWarp(const Kernel &kernel, Warp &warp) { return WarpRun(kernel, warp).run(); }
+Stop planemu::runWarp(const Kernel &kernel, Warp &warp) {
+  return WarpRun<false>(kernel, warp).run();
+}
+
+Stop planemu::traceWarp(const Kernel &kernel, Warp &warp) {
+  warp.trace = 0;
+  warp.loop = static_cast<std::uint32_t>(kernel.blocks.size()) - 1;
+  return WarpRun<true>(kernel, warp).run();
+}
+
+std::uint64_t planemu::hashRegisters(const Kernel &kernel, const Warp &warp) {
+  // Four lanes of a multiplicative hash; the file is a multiple of 64 bytes.
+  std::uint64_t lanes[4] = {warp.live, 1, 2, 3};
+  for (std::uint32_t at = 0; at < kernel.fileBytes; at += 32) {
+    std::uint64_t words[4];
+    __builtin_memcpy(words, warp.file + at, 32);
+    for (unsigned n = 0; n < 4; ++n) {
+      lanes[n] = (lanes[n] ^ words[n]) * 0x9e3779b97f4a7c15;
+      lanes[n] ^= lanes[n] >> 29;
+    }
+  }
+  std::uint64_t state = 0;
+  for (std::uint64_t lane : lanes)
+    state = (state ^ lane) * 0xbf58476d1ce4e5b9 + 1;
+  return state;
+}
+
+void planemu::reportLoop(const Kernel &kernel, Warp &warp, std::uint32_t index, FaultKind kind) {
+  const Block &block = kernel.blocks[index];
+  std::uint32_t start = block.line;
+  auto consider = [&](std::uint32_t successor) {
+    const Block &head = kernel.blocks[successor];
+    if (head.order <= block.order)
+      start = std::min(start, head.first < head.last ? kernel.insts[head.first].line : head.line);
+  };
+  if (block.guard || block.ending == Ending::Next || block.ending == Ending::Barrier)
+    consider(block.next);
+  if (block.ending == Ending::Branch)
+    consider(block.target);
+  for (std::uint32_t target : block.targets)
+    consider(target);
+  std::uint32_t lanes = warp.active ? warp.active : warp.live;
+  reportFault(warp, block.line, kind, static_cast<unsigned>(__builtin_ctz(lanes)), warp.executed,
+              start);
+}

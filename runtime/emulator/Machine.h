@@ -36,6 +36,7 @@ enum class FaultKind : std::uint8_t {
   Trap,
   BadOperand, // a run-time operand outside what the instruction takes
   Endless,    // a warp has executed more instructions than the launch allows
+  Circles,    // no warp of the launch will ever see anything new
 };
 
 struct Fault {
@@ -44,7 +45,7 @@ struct Fault {
   std::uint32_t cta[3], thread[3];
   std::uint64_t linearCta;
   std::uint64_t address; // Endless: instructions executed
-  std::uint32_t bytes;   // Endless: the line where the loop starts that ends at `line`
+  std::uint32_t bytes;   // Endless, Circles: where the loop starts that ends at `line`
   const char *access;    // "ld.global" and the like
 };
 
@@ -81,12 +82,13 @@ struct Warp {
   std::uint64_t executed = 0;   // instructions since the CTA started
 
   // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
-  // `waiting` for the lanes of a .sync instruction.
+  // `waiting` for the lanes of a .sync instruction. While `atBarrier`, `parked` are the places where
+  // the live lanes have arrived and the rest says where they go on.
   std::uint32_t block = 0, inst = 0;
   Fragment ready[32], parked[32], waiting[32];
   unsigned readyCount = 0, parkedCount = 0, waitingCount = 0;
   bool atBarrier = false;
-  std::uint32_t barrierBlock = 0, barrierId = 0;
+  std::uint32_t barrierId = 0;
   bool done = false;
 
   // Fairness (Interpreter.cpp). Backward jumps since the CTA started: now, when fragments last
@@ -99,6 +101,9 @@ struct Warp {
   std::uint64_t seenState = 0;
   unsigned sinceSeen = 0, seenFor = 0;
   unsigned turn = 0; // backward jumps until it yields
+  // Of a traced run: all that it saw, and the first loop it went through.
+  std::uint64_t trace = 0, seenTrace = 0;
+  std::uint32_t loop = 0;
 };
 
 /// The next number of a seeded sequence.
@@ -143,10 +148,10 @@ struct Launch {
   std::mutex faultMutex;
   bool faulted = false;
   Fault fault{};
-  // Workers that take part, those that are through, and those whose CTAs all waited while
-  // `progress` was `quietAt`.
-  unsigned joined = 0, left = 0, quiet = 0;
-  std::uint64_t quietAt = 0;
+  // Workers that take part, those that are through, and those whose CTAs all waited, or went in
+  // circles, while `progress` was `judgedAt`.
+  unsigned joined = 0, left = 0, quiet = 0, circling = 0;
+  std::uint64_t judgedAt = 0;
 };
 
 /// Records a fault of `lane`; the first one of the lowest CTA wins.
@@ -166,6 +171,12 @@ extern std::atomic<std::uint64_t> executedInstructions;
 enum class Stop : std::uint8_t { Barrier, Exit, Yield };
 /// Runs one warp until it stops. Yield: at Warp::yieldAt backward jumps.
 Stop runWarp(const Kernel &kernel, Warp &warp);
+/// The same, slowly: Warp::trace becomes a hash of all registers after every instruction.
+Stop traceWarp(const Kernel &kernel, Warp &warp);
+/// A hash of the warp's registers and live lanes.
+std::uint64_t hashRegisters(const Kernel &kernel, const Warp &warp);
+/// Records that `warp` does not leave the loop that `block` closes.
+void reportLoop(const Kernel &kernel, Warp &warp, std::uint32_t block, FaultKind kind);
 
 } // namespace planemu
 

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 using namespace planemu;
 
@@ -187,7 +188,7 @@ static std::uint32_t readFirstLane(const Warp &warp, std::uint32_t offset) {
 
 /// All live threads of `warp` have arrived at a barrier.
 void Resident::arrive(Warp &warp) {
-  const Block &block = launch->kernel->blocks[warp.barrierBlock];
+  const Block &block = launch->kernel->blocks[warp.parked[0].block];
   const BarrierSpec &spec = launch->kernel->barriers[block.index];
   std::uint32_t id = readFirstLane(warp, spec.id);
   std::uint32_t expected = spec.threads ? readFirstLane(warp, spec.threads) : 0;
@@ -196,20 +197,29 @@ void Resident::arrive(Warp &warp) {
     return reportFault(warp, block.line, FaultKind::BadOperand, 0, id, 0, "bar");
   }
   BarrierState &state = barriers[id];
-  std::uint32_t predicate;
-  std::memcpy(&predicate, warp.file + spec.source, 4);
-  predicate ^= spec.negated ? ~0u : 0;
   state.arrived += 32;
   state.expected = expected;
-  state.count += static_cast<std::uint32_t>(__builtin_popcount(predicate & warp.live));
-  state.all &= (predicate & warp.live) == warp.live;
-  state.any |= (predicate & warp.live) != 0;
+  for (unsigned n = 0; n < warp.parkedCount; ++n) {
+    const BarrierSpec &each = specOf(warp.parked[n]);
+    std::uint32_t predicate, mask = warp.parked[n].mask;
+    std::memcpy(&predicate, warp.file + each.source, 4);
+    predicate ^= each.negated ? ~0u : 0;
+    state.count += static_cast<std::uint32_t>(__builtin_popcount(predicate & mask));
+    state.all &= (predicate & mask) == mask;
+    state.any |= (predicate & mask) != 0;
+  }
   warp.barrierId = id;
   if (observer)
     observer->arrive(warp, id);
-  if (spec.kind == BarrierSpec::Arrive)
+  if (spec.kind == BarrierSpec::Arrive) {
     warp.atBarrier = false;
+    warp.parkedCount = 0;
+  }
   completeBarrier(id);
+}
+
+const BarrierSpec &Resident::specOf(const Fragment &parked) const {
+  return launch->kernel->barriers[launch->kernel->blocks[parked.block].index];
 }
 
 /// Lets the warps at barrier `id` go on if all it waits for have arrived. Without a count these are
@@ -225,19 +235,21 @@ void Resident::completeBarrier(std::uint32_t id) {
     warp.atBarrier = false;
     if (observer)
       observer->pass(warp, id);
-    const BarrierSpec &spec =
-        launch->kernel->barriers[launch->kernel->blocks[warp.barrierBlock].index];
-    if (spec.kind == BarrierSpec::RedPopc) {
-      for (unsigned lane = 0; lane < 32; ++lane)
-        if (warp.live >> lane & 1)
-          std::memcpy(warp.file + spec.result + 4 * lane, &state.count, 4);
-    } else if (spec.kind == BarrierSpec::RedAnd || spec.kind == BarrierSpec::RedOr) {
-      std::uint32_t result;
-      std::memcpy(&result, warp.file + spec.result, 4);
-      bool value = spec.kind == BarrierSpec::RedAnd ? state.all : state.any;
-      result = value ? result | warp.live : result & ~warp.live;
-      std::memcpy(warp.file + spec.result, &result, 4);
+    for (unsigned n = 0; n < warp.parkedCount; ++n) {
+      const BarrierSpec &spec = specOf(warp.parked[n]);
+      std::uint32_t mask = warp.parked[n].mask;
+      if (spec.kind == BarrierSpec::RedPopc) {
+        for (std::uint32_t left = mask; left; left &= left - 1)
+          std::memcpy(warp.file + spec.result + 4 * __builtin_ctz(left), &state.count, 4);
+      } else if (spec.kind == BarrierSpec::RedAnd || spec.kind == BarrierSpec::RedOr) {
+        std::uint32_t result;
+        std::memcpy(&result, warp.file + spec.result, 4);
+        bool value = spec.kind == BarrierSpec::RedAnd ? state.all : state.any;
+        result = value ? result | mask : result & ~mask;
+        std::memcpy(warp.file + spec.result, &result, 4);
+      }
     }
+    warp.parkedCount = 0;
   }
   state = {};
   if (observer)
@@ -254,20 +266,7 @@ void Resident::setSlice(Warp &warp) {
 
 /// After a yield: true if the registers are as at one of the warp's last yields.
 bool Resident::hasNotChanged(Warp &warp) const {
-  // Four lanes of a multiplicative hash; the file is a multiple of 64 bytes.
-  std::uint64_t lanes[4] = {warp.live, 1, 2, 3};
-  const std::uint32_t bytes = launch->kernel->fileBytes;
-  for (std::uint32_t at = 0; at < bytes; at += 32) {
-    std::uint64_t words[4];
-    std::memcpy(words, warp.file + at, 32);
-    for (unsigned n = 0; n < 4; ++n) {
-      lanes[n] = (lanes[n] ^ words[n]) * 0x9e3779b97f4a7c15;
-      lanes[n] ^= lanes[n] >> 29;
-    }
-  }
-  std::uint64_t state = 0;
-  for (std::uint64_t lane : lanes)
-    state = (state ^ lane) * 0xbf58476d1ce4e5b9 + 1;
+  std::uint64_t state = hashRegisters(*launch->kernel, warp);
   bool same = warp.seenFor && state == warp.seenState;
   // Brent's way to find a cycle: compare with one earlier state, for twice as long each time. It
   // starts over early, as a warp may begin to wait at any time.
@@ -285,9 +284,12 @@ void Resident::orderWarps() {
     std::swap(order[n - 1], order[nextRandom(random) % n]);
 }
 
-Resident::Outcome Resident::run(unsigned patience) {
+Resident::Outcome Resident::run(unsigned patience, bool traced) {
   const Kernel &kernel = *launch->kernel;
-  progress = false;
+  progress = cta.failed;
+  if (cta.failed)
+    return Outcome::Ended;
+  circles = true;
   unsigned yields = 0;
   while (liveWarps) {
     if (random)
@@ -299,7 +301,7 @@ Resident::Outcome Resident::run(unsigned patience) {
         continue;
       ran = true;
       setSlice(warp);
-      Stop stop = runWarp(kernel, warp);
+      Stop stop = traced ? traceWarp(kernel, warp) : runWarp(kernel, warp);
       if (cta.failed) {
         progress = true;
         return Outcome::Ended;
@@ -309,6 +311,8 @@ Resident::Outcome Resident::run(unsigned patience) {
           warp.turn = ShortTurn;
         else
           waits = false;
+        if (traced)
+          circles &= std::exchange(warp.seenTrace, warp.trace) == warp.trace;
         continue;
       }
       waits = yielded = false;
@@ -328,7 +332,7 @@ Resident::Outcome Resident::run(unsigned patience) {
     if (!ran) {
       for (Warp &warp : warps)
         if (warp.atBarrier)
-          reportFault(warp, kernel.blocks[warp.barrierBlock].line, FaultKind::Deadlock,
+          reportFault(warp, kernel.blocks[warp.parked[0].block].line, FaultKind::Deadlock,
                       static_cast<unsigned>(__builtin_ctz(warp.live)));
       progress = true;
       return Outcome::Ended;
@@ -345,6 +349,20 @@ Resident::Outcome Resident::run(unsigned patience) {
 }
 
 void Resident::finish() { observer.reset(); }
+
+bool Resident::goesInCircles() {
+  // Twice for the same trace; a warp that does anything else has made progress.
+  for (int time = 0; time < 2; ++time)
+    if (run(0, true) != Outcome::Waiting || progress)
+      return false;
+  return circles;
+}
+
+void Resident::reportCircles() {
+  for (Warp &warp : warps)
+    if (!warp.done && !warp.atBarrier)
+      reportLoop(*launch->kernel, warp, warp.loop, FaultKind::Circles);
+}
 
 std::uint64_t Resident::executed() const {
   std::uint64_t sum = 0;

@@ -28,7 +28,13 @@ public:
   };
   /// Runs until one of these is true. A CTA also counts as waiting when its warps have yielded
   /// `patience` times in a row, which a warp that counts while it waits needs.
-  Outcome run(unsigned patience);
+  Outcome run(unsigned patience, bool traced = false);
+  /// After many runs in which it only waited: true if nothing but what others write can ever change
+  /// what it does, and it has seen nothing new. Two short runs in which every register has the same
+  /// value after every instruction show that: all its loads give the same again, so it also stores
+  /// the same again.
+  bool goesInCircles();
+  void reportCircles();
 
   /// True if the last run did more than find out that the CTA still waits.
   bool progressed() const { return progress; }
@@ -51,6 +57,7 @@ private:
   void completeBarrier(std::uint32_t id);
   void setSlice(Warp &warp);
   bool hasNotChanged(Warp &warp) const;
+  const BarrierSpec &specOf(const Fragment &parked) const;
 
   Launch *launch = nullptr;
   Cta cta;
@@ -64,7 +71,7 @@ private:
   std::uint32_t liveWarps = 0;
   BarrierState barriers[16];
   std::uint64_t random = 0; // as Warp::random
-  bool progress = false;
+  bool progress = false, circles = false;
 };
 
 } // namespace planemu

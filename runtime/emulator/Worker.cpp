@@ -9,7 +9,7 @@
 //   cooperative  one worker starts all CTAs and looks at them in turn
 //
 // A CTA that waits for one that has failed waits forever. When no worker's CTAs can go on and one
-// has failed, the launch is over.
+// has failed, the launch is over. So it is when all go in circles.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Worker.h"
@@ -27,6 +27,8 @@ constexpr std::size_t PollsBetween = 8;
 // Turns in a row in which warps yield before their CTA is set aside though it may still compute.
 // More for each one set aside: long loops must not make all CTAs resident.
 constexpr unsigned Patience = 16;
+// Rounds in which all CTAs only wait before it is asked whether that can ever end.
+constexpr unsigned StillBeforeVerdict = 64;
 // CTAs whose buffers are kept for the next launch.
 constexpr std::size_t Kept = 16;
 
@@ -97,19 +99,41 @@ void Worker::poll(std::size_t count) {
 
 /// All CTAs of this worker have been looked at since `progress` was `since`. True if no CTA of any
 /// worker has done anything but wait since then, and one has failed. If it has failed because it
-/// was endless the others may be too, and the lowest one is to be reported.
+/// never ends the others may not either, and the lowest one is to be reported.
 bool Worker::waitsForFailed(std::uint64_t since) {
   std::lock_guard lock(launch->faultMutex);
   if (launch->progress.load() != since)
     return false;
-  if (launch->quietAt != since) {
-    launch->quietAt = since;
-    launch->quiet = 0;
-  }
+  judgeSince(since);
   if (std::exchange(quietAt, since) != since)
     ++launch->quiet;
+  bool endless = launch->faulted && (launch->fault.kind == FaultKind::Endless ||
+                                     launch->fault.kind == FaultKind::Circles);
   return launch->quiet + launch->left == launch->joined && launch->runBelow.load() != ~0ull &&
-         !(launch->faulted && launch->fault.kind == FaultKind::Endless);
+         !endless;
+}
+
+/// The CTAs of this worker have waited for long. True if all CTAs of the launch go in circles, each
+/// seeing the same again and again.
+bool Worker::allGoInCircles(std::uint64_t since) {
+  if (circlingAt != since)
+    for (Resident *cta : aside)
+      if (!cta->goesInCircles()) {
+        launch->progress.fetch_add(1);
+        return false;
+      }
+  std::lock_guard lock(launch->faultMutex);
+  if (launch->progress.load() != since)
+    return false;
+  judgeSince(since);
+  if (std::exchange(circlingAt, since) != since)
+    ++launch->circling;
+  return launch->circling + launch->left == launch->joined;
+}
+
+void Worker::judgeSince(std::uint64_t since) {
+  if (std::exchange(launch->judgedAt, since) != since)
+    launch->quiet = launch->circling = 0;
 }
 
 /// Runs CTAs until none is left, or all that are left wait for one that has failed.
@@ -129,13 +153,20 @@ void Worker::runAll() {
     launch->progress.fetch_add(1);
     poll(std::min(PollsBetween, aside.size()));
   }
-  while (!aside.empty()) {
+  for (unsigned still = 0; !aside.empty();) {
     std::uint64_t before = launch->progress.load();
     poll(aside.size());
-    if (launch->progress.load() != before)
+    if (launch->progress.load() != before) {
+      still = 0;
       continue;
+    }
     if (waitsForFailed(before))
       break;
+    if (++still >= StillBeforeVerdict && allGoInCircles(before)) {
+      for (Resident *cta : aside)
+        cta->reportCircles();
+      break;
+    }
     std::this_thread::yield(); // to who may be waited for
   }
   for (Resident *cta : aside)
@@ -144,7 +175,7 @@ void Worker::runAll() {
 
 void Worker::run(Launch &toRun) {
   launch = &toRun;
-  prepared = nextPoll = quietAt = executed = 0;
+  prepared = nextPoll = quietAt = circlingAt = executed = 0;
   spare.clear();
   aside.clear();
   auto count = [&](unsigned &workers) {

@@ -22,13 +22,15 @@ private:
   Resident *startNext();
   void poll(std::size_t count);
   bool waitsForFailed(std::uint64_t since);
+  bool allGoInCircles(std::uint64_t since);
+  void judgeSince(std::uint64_t since);
 
   Launch *launch = nullptr;
   std::vector<std::unique_ptr<Resident>> residents;
   std::vector<Resident *> spare, aside;
-  std::size_t prepared = 0; // residents that are ready for this launch
-  std::size_t nextPoll = 0; // of `aside`
-  std::uint64_t quietAt = 0;
+  std::size_t prepared = 0;                  // residents that are ready for this launch
+  std::size_t nextPoll = 0;                  // of `aside`
+  std::uint64_t quietAt = 0, circlingAt = 0; // values of Launch::progress
   std::uint64_t executed = 0;
 };
 

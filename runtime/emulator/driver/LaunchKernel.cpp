@@ -41,6 +41,7 @@ static CUresult resultOf(FaultKind kind) {
     return CUDA_ERROR_ILLEGAL_INSTRUCTION;
   case FaultKind::Deadlock:
   case FaultKind::Endless:
+  case FaultKind::Circles:
     return CUDA_ERROR_LAUNCH_TIMEOUT;
   case FaultKind::BarrierDivergence:
   case FaultKind::Trap:
@@ -102,9 +103,13 @@ static std::string whatFailed(const Launch &launch) {
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
     break;
   case FaultKind::Endless:
-    text += "its warp has executed " + std::to_string(f.address) +
-            " instructions, more than PLANEMU_MAX_STEPS or planemu_set_max_steps allows, and is in "
-            "the loop of line" +
+  case FaultKind::Circles:
+    text += f.kind == FaultKind::Circles
+                ? "waits forever: no thread of the launch sees anything new; it is"
+                : "its warp has executed " + std::to_string(f.address) +
+                      " instructions, more than PLANEMU_MAX_STEPS or planemu_set_max_steps allows, "
+                      "and is";
+    text += " in the loop of line" +
             (f.bytes == f.line ? " " : "s " + std::to_string(f.bytes) + " to ") +
             std::to_string(f.line);
     return text + ", " + linesText(*launch.ptx, f.bytes, f.line);

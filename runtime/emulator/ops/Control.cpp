@@ -105,8 +105,7 @@ static void selectBarrier(Decoder &d, bool alignable) {
     return;
   }
   d.take(".cta");
-  if (alignable)
-    d.take(".aligned");
+  bool aligned = !alignable || d.take(".aligned");
   if (d.take(".red")) {
     Type type = Type::Pred;
     BarrierSpec::Kind kind = BarrierSpec::RedPopc;
@@ -125,7 +124,7 @@ static void selectBarrier(Decoder &d, bool alignable) {
     unsigned source = hasThreads ? 3 : 2;
     d.use(source, Type::Pred);
     d.def(0, kind == BarrierSpec::RedPopc ? 32 : 1);
-    return d.barrier(kind, d.operand(source).negated, hasThreads);
+    return d.barrier(kind, d.operand(source).negated, hasThreads, aligned);
   }
   bool arrive = d.take(".arrive");
   if (!arrive && !d.take(".sync"))
@@ -136,7 +135,7 @@ static void selectBarrier(Decoder &d, bool alignable) {
   useBarrier(d, 0, hasThreads);
   d.useTrue();
   d.useTrue();
-  d.barrier(arrive ? BarrierSpec::Arrive : BarrierSpec::Sync, false, hasThreads);
+  d.barrier(arrive ? BarrierSpec::Arrive : BarrierSpec::Sync, false, hasThreads, aligned);
 }
 
 void selectBar(Decoder &d) { selectBarrier(d, false); }
