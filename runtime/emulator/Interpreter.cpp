@@ -22,15 +22,17 @@
 
 using namespace planemu;
 
-// Backward jumps: without a merge, or without the warp being whole, before fragments take turns.
-constexpr unsigned ApartBeforeTurns = 512, BrokenBeforeTurns = 16384;
+// Instructions without a merge, or without the warp being whole, before fragments take turns.
+constexpr unsigned ApartBeforeTurns = 4096, BrokenBeforeTurns = 1 << 17;
 constexpr unsigned PicksOfATurn = 128; // blocks
 
 namespace {
 
-template <bool Traced> class WarpRun {
+/// Watched: an observer hears of the instructions, or their effects are traced.
+template <bool Watched> class WarpRun {
 public:
-  WarpRun(const Kernel &kernel, Warp &warp) : kernel(kernel), warp(warp) {}
+  WarpRun(const Kernel &kernel, Warp &warp, bool tracing = false)
+      : kernel(kernel), warp(warp), tracing(tracing) {}
   Stop run();
 
 private:
@@ -44,8 +46,10 @@ private:
     return orderA != orderB ? orderA < orderB : a.inst < b.inst;
   }
   void step(const Inst &inst) {
+    if (Watched && warp.observer && warp.observer->hears(inst))
+      warp.observer->executed(warp, inst);
     inst.run(warp, inst);
-    if (Traced)
+    if (Watched && tracing)
       warp.trace = (warp.trace ^ hashRegisters(kernel, warp)) * 0x9e3779b97f4a7c15 + 1;
   }
   void push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask);
@@ -61,20 +65,21 @@ private:
   bool mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index);
   bool wake();
   bool meet();
-  bool execute(std::uint32_t block, std::uint32_t &inst);
-  bool executeObserved(std::uint32_t block, const Inst *inst, const Inst *end);
+  bool execute(std::uint32_t block, const Inst *inst, const Inst *end);
+  bool executeApart(std::uint32_t block, const Inst *inst, const Inst *end);
   bool mayArrive() const;
   Stop arrive();
 
   const Kernel &kernel;
   Warp &warp;
+  const bool tracing;
 };
 
 } // namespace
 
 /// Adds lanes to the runnable fragments; `ready` is sorted so that the next to run is last.
-template <bool Traced>
-void WarpRun<Traced>::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) {
+template <bool Watched>
+void WarpRun<Watched>::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) {
   if (!mask)
     return;
   Fragment fragment{block, inst, mask};
@@ -83,7 +88,7 @@ void WarpRun<Traced>::push(std::uint32_t block, std::uint32_t inst, std::uint32_
     --at;
   if (at > 0 && warp.ready[at - 1].block == block && warp.ready[at - 1].inst == inst) {
     warp.ready[at - 1].mask |= mask;
-    warp.mergedAt = warp.backwards;
+    warp.mergedAt = warp.executed;
     return;
   }
   std::copy_backward(warp.ready + at, warp.ready + warp.readyCount,
@@ -92,7 +97,7 @@ void WarpRun<Traced>::push(std::uint32_t block, std::uint32_t inst, std::uint32_
   ++warp.readyCount;
 }
 
-template <bool Traced> void WarpRun<Traced>::park(std::uint32_t block, std::uint32_t mask) {
+template <bool Watched> void WarpRun<Watched>::park(std::uint32_t block, std::uint32_t mask) {
   for (unsigned n = 0; n < warp.parkedCount; ++n)
     if (warp.parked[n].block == block) {
       warp.parked[n].mask |= mask;
@@ -102,14 +107,14 @@ template <bool Traced> void WarpRun<Traced>::park(std::uint32_t block, std::uint
 }
 
 /// The running fragment is about to become several.
-template <bool Traced> void WarpRun<Traced>::split() {
+template <bool Watched> void WarpRun<Watched>::split() {
   if (!warp.readyCount)
-    warp.mergedAt = warp.wholeAt = warp.backwards;
+    warp.mergedAt = warp.wholeAt = warp.executed;
 }
 
 /// The fragment of the lane whose turn it is. Turns go by lanes because fragments have no identity;
 /// a turn that ends goes on to a lane of another fragment.
-template <bool Traced> unsigned WarpRun<Traced>::whoseTurn() {
+template <bool Watched> unsigned WarpRun<Watched>::whoseTurn() {
   std::uint32_t lanes = 0, others = 0;
   unsigned chosen = warp.readyCount;
   for (unsigned n = 0; n < warp.readyCount; ++n) {
@@ -131,12 +136,12 @@ template <bool Traced> unsigned WarpRun<Traced>::whoseTurn() {
 }
 
 /// Chooses the fragment to run. False: nothing is runnable.
-template <bool Traced> bool WarpRun<Traced>::pick() {
+template <bool Watched> bool WarpRun<Watched>::pick() {
   if (!warp.readyCount)
     return false;
   unsigned chosen = warp.readyCount - 1;
-  if (warp.backwards - warp.mergedAt > ApartBeforeTurns ||
-      warp.backwards - warp.wholeAt > BrokenBeforeTurns)
+  if (warp.executed - warp.mergedAt > ApartBeforeTurns ||
+      warp.executed - warp.wholeAt > BrokenBeforeTurns)
     chosen = whoseTurn();
   else if (warp.random && chosen)
     // A quarter of the choices: lanes drift apart, but loops still mostly merge.
@@ -155,8 +160,8 @@ template <bool Traced> bool WarpRun<Traced>::pick() {
 /// member mask is not among them. Operand 0 of the instruction is the mask, and lanes may have
 /// different ones. A lane that does not execute it (its guard is false) stays with those that name
 /// it.
-template <bool Traced>
-std::uint32_t WarpRun<Traced>::blockedAt(const Inst &inst, std::uint32_t active) const {
+template <bool Watched>
+std::uint32_t WarpRun<Watched>::blockedAt(const Inst &inst, std::uint32_t active) const {
   std::uint32_t guard;
   __builtin_memcpy(&guard, warp.file + inst.guard, 4);
   std::uint32_t here = active & (guard ^ inst.guardXor), blocked = 0, named = 0;
@@ -171,8 +176,8 @@ std::uint32_t WarpRun<Traced>::blockedAt(const Inst &inst, std::uint32_t active)
 }
 
 /// The member mask that the lowest of `lanes` has at a .sync instruction.
-template <bool Traced>
-std::uint32_t WarpRun<Traced>::membersOf(const Inst &inst, std::uint32_t lanes) const {
+template <bool Watched>
+std::uint32_t WarpRun<Watched>::membersOf(const Inst &inst, std::uint32_t lanes) const {
   std::uint32_t members, offset = inst.ops ? inst.ops[0] : inst.s[0];
   __builtin_memcpy(&members, warp.file + offset + 4 * __builtin_ctz(lanes), 4);
   return members;
@@ -180,13 +185,13 @@ std::uint32_t WarpRun<Traced>::membersOf(const Inst &inst, std::uint32_t lanes) 
 
 /// A .sync instruction met while lanes are apart. Leaves in `active` those that may execute it;
 /// false if there are none.
-template <bool Traced>
-bool WarpRun<Traced>::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index) {
+template <bool Watched>
+bool WarpRun<Watched>::mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index) {
   for (unsigned n = 0; n < warp.waitingCount; ++n)
     if (warp.waiting[n].inst == index) {
       warp.active |= warp.waiting[n].mask;
       warp.waiting[n] = warp.waiting[--warp.waitingCount];
-      warp.mergedAt = warp.backwards;
+      warp.mergedAt = warp.executed;
       break;
     }
   std::uint32_t blocked = blockedAt(inst, warp.active);
@@ -198,7 +203,7 @@ bool WarpRun<Traced>::mayRun(const Inst &inst, std::uint32_t block, std::uint32_
 }
 
 /// Makes runnable what waited for lanes that have exited meanwhile.
-template <bool Traced> bool WarpRun<Traced>::wake() {
+template <bool Watched> bool WarpRun<Watched>::wake() {
   for (unsigned n = 0; n < warp.waitingCount; ++n) {
     Fragment fragment = warp.waiting[n];
     if (blockedAt(kernel.insts[fragment.inst], fragment.mask) == fragment.mask)
@@ -212,7 +217,7 @@ template <bool Traced> bool WarpRun<Traced>::wake() {
 
 /// Nothing is runnable: lets lanes go on that wait for each other at several bar.warp.sync, as they
 /// need not be the same one.
-template <bool Traced> bool WarpRun<Traced>::meet() {
+template <bool Watched> bool WarpRun<Watched>::meet() {
   std::uint32_t here = 0, passed = 0;
   for (unsigned n = 0; n < warp.waitingCount; ++n)
     if (kernel.insts[warp.waiting[n].inst].flags & Inst::Meet)
@@ -239,48 +244,33 @@ template <bool Traced> bool WarpRun<Traced>::meet() {
 }
 
 /// Runs the straight part of a block. False: the fragment waits at a .sync instruction.
-template <bool Traced> bool WarpRun<Traced>::execute(std::uint32_t block, std::uint32_t &at) {
-  const Inst *inst = kernel.insts.data() + at;
-  const Inst *end = kernel.insts.data() + kernel.blocks[block].last;
+template <bool Watched>
+inline bool WarpRun<Watched>::execute(std::uint32_t block, const Inst *inst, const Inst *end) {
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
-  if (warp.observer)
-    return executeObserved(block, inst, end);
-  if (warp.active == warp.live) {
-    for (; inst != end; ++inst)
-      step(*inst);
-    return true;
-  }
-  for (; inst != end; ++inst) {
-    if (inst->flags & Inst::Sync) {
-      std::uint32_t index = static_cast<std::uint32_t>(inst - kernel.insts.data());
-      if (!mayRun(*inst, block, index)) {
-        warp.executed -= static_cast<std::uint64_t>(end - inst) + 1;
-        return false;
-      }
-    }
+  if (warp.active != warp.live)
+    return executeApart(block, inst, end);
+  for (; inst != end; ++inst)
     step(*inst);
-  }
   return true;
 }
 
-/// The same, with an observer that is told of each instruction.
-template <bool Traced>
-bool WarpRun<Traced>::executeObserved(std::uint32_t block, const Inst *inst, const Inst *end) {
+/// The same while some lanes are elsewhere.
+template <bool Watched>
+bool WarpRun<Watched>::executeApart(std::uint32_t block, const Inst *inst, const Inst *end) {
   for (; inst != end; ++inst) {
     std::uint32_t index = static_cast<std::uint32_t>(inst - kernel.insts.data());
-    if ((inst->flags & Inst::Sync) && warp.active != warp.live && !mayRun(*inst, block, index)) {
+    if ((inst->flags & Inst::Sync) && !mayRun(*inst, block, index)) {
       warp.executed -= static_cast<std::uint64_t>(end - inst) + 1;
+      warp.mergedAt = std::min(warp.mergedAt, warp.executed);
       return false;
     }
-    if (warp.observer->hears(*inst))
-      warp.observer->executed(warp, *inst);
     step(*inst);
   }
   return true;
 }
 
 /// All live lanes are parked: true if that is one barrier.
-template <bool Traced> bool WarpRun<Traced>::mayArrive() const {
+template <bool Watched> bool WarpRun<Watched>::mayArrive() const {
   auto specOf = [&](const Fragment &parked) -> const BarrierSpec & {
     return kernel.barriers[kernel.blocks[parked.block].index];
   };
@@ -303,7 +293,7 @@ template <bool Traced> bool WarpRun<Traced>::mayArrive() const {
 }
 
 /// All live lanes are parked: behind the barrier they go on from where they are.
-template <bool Traced> Stop WarpRun<Traced>::arrive() {
+template <bool Watched> Stop WarpRun<Watched>::arrive() {
   warp.atBarrier = true;
   if (warp.parkedCount == 1) {
     warp.active = warp.live;
@@ -317,28 +307,31 @@ template <bool Traced> Stop WarpRun<Traced>::arrive() {
   return Stop::Barrier;
 }
 
-template <bool Traced> Stop WarpRun<Traced>::run() {
+template <bool Watched> Stop WarpRun<Watched>::run() {
+  const Inst *const insts = kernel.insts.data();
+  const Block *const blocks = kernel.blocks.data();
   std::uint32_t current = warp.block, inst = warp.inst;
   enum { Pushed = 1, Yielding = 2 }; // why the next block does not simply follow
   for (;;) {
     unsigned bend = 0;
-    if (execute(current, inst)) {
-      const Block &block = kernel.blocks[current];
+    const Block &block = blocks[current];
+    if (execute(current, insts + inst, insts + block.last)) {
       if (block.backward) {
-        if (warp.cta->failed)
-          return Stop::Exit;
-        if (warp.executed > warp.launch->maxSteps) {
-          reportLoop(kernel, warp, current, FaultKind::Endless);
-          return Stop::Exit;
-        }
-        if (Traced && block.order < kernel.blocks[warp.loop].order)
+        if (Watched && block.order < blocks[warp.loop].order)
           warp.loop = current;
-        if (++warp.backwards >= warp.yieldAt)
+        if (warp.executed >= warp.stopAt) [[unlikely]] {
+          if (warp.cta->failed)
+            return Stop::Exit;
+          if (warp.executed > warp.launch->maxSteps) {
+            reportLoop(kernel, warp, current, FaultKind::Endless);
+            return Stop::Exit;
+          }
           bend = Yielding;
+        }
       }
       std::uint32_t taken = lanes(block.guard, block.guardXor);
       std::uint32_t rest = warp.active & ~taken;
-      if (warp.observer)
+      if (Watched && warp.observer)
         warp.observer->ended(block, warp.active, taken);
       switch (block.ending) {
       case Ending::Next:
@@ -408,7 +401,7 @@ template <bool Traced> Stop WarpRun<Traced>::run() {
     }
 
     if (!(bend | warp.readyCount)) {
-      inst = kernel.blocks[current].first;
+      inst = blocks[current].first;
       continue;
     }
     if (!(bend & Pushed))
@@ -436,13 +429,13 @@ template <bool Traced> Stop WarpRun<Traced>::run() {
 }
 
 Stop planemu::runWarp(const Kernel &kernel, Warp &warp) {
-  return WarpRun<false>(kernel, warp).run();
+  return warp.observer ? WarpRun<true>(kernel, warp).run() : WarpRun<false>(kernel, warp).run();
 }
 
 Stop planemu::traceWarp(const Kernel &kernel, Warp &warp) {
   warp.trace = 0;
   warp.loop = static_cast<std::uint32_t>(kernel.blocks.size()) - 1;
-  return WarpRun<true>(kernel, warp).run();
+  return WarpRun<true>(kernel, warp, true).run();
 }
 
 std::uint64_t planemu::hashRegisters(const Kernel &kernel, const Warp &warp) {

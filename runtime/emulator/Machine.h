@@ -91,16 +91,16 @@ struct Warp {
   std::uint32_t barrierId = 0;
   bool done = false;
 
-  // Fairness (Interpreter.cpp). Backward jumps since the CTA started: now, when fragments last
-  // merged, when the warp was last whole, and when to let others run.
-  std::uint64_t backwards = 0, mergedAt = 0, wholeAt = 0, yieldAt = 0;
+  // Fairness (Interpreter.cpp). Values of `executed`: when fragments last merged, when the warp was
+  // last whole. At a backward jump from `stopAt` on the warp stops to look around.
+  std::uint64_t mergedAt = 0, wholeAt = 0, stopAt = 0;
   std::uint32_t turnLane = 0, turnPicks = 0; // whose turn it is, and since how many blocks
   std::uint64_t random = 0;                  // state of the generator; 0: natural order
 
   // Whether it only waits (Resident.cpp): its registers at some earlier yield.
   std::uint64_t seenState = 0;
   unsigned sinceSeen = 0, seenFor = 0;
-  unsigned turn = 0; // backward jumps until it yields
+  std::uint32_t turn = 0; // instructions until it yields
   // Of a traced run: all that it saw, and the first loop it went through.
   std::uint64_t trace = 0, seenTrace = 0;
   std::uint32_t loop = 0;
@@ -169,7 +169,7 @@ std::string describeFault(const Launch &launch);
 extern std::atomic<std::uint64_t> executedInstructions;
 
 enum class Stop : std::uint8_t { Barrier, Exit, Yield };
-/// Runs one warp until it stops. Yield: at Warp::yieldAt backward jumps.
+/// Runs one warp until it stops. Yield: at a backward jump from Warp::stopAt on.
 Stop runWarp(const Kernel &kernel, Warp &warp);
 /// The same, slowly: Warp::trace becomes a hash of all registers after every instruction.
 Stop traceWarp(const Kernel &kernel, Warp &warp);

@@ -1,8 +1,8 @@
 //===- Resident.cpp - start a CTA and run its warps -----------------------===//
 //
-// Warps run in turn, each to its next barrier or until it has jumped backward often. Barriers
-// follow PTX: each of the 16 counts arriving threads, a warp that has exited no longer counts, and
-// bar.red combines predicates.
+// Warps run in turn, each to its next barrier or for so many instructions. Barriers follow PTX: each
+// of the 16 counts arriving threads, a warp that has exited no longer counts, and bar.red combines
+// predicates.
 //
 // A warp that only waits runs in a circle: nothing but what another one writes gets it out. It is
 // known by its registers, which are the same again after a while. Such a warp gets short turns, and
@@ -21,10 +21,9 @@
 
 using namespace planemu;
 
-// Backward jumps of a turn: how long the first one is, one after the warp was found waiting, and
-// the longest. They double in between. Numbers with many divisors, so that a loop of a few blocks is
-// met at the same place again.
-constexpr unsigned FirstTurn = 960, ShortTurn = 60, LongTurn = 3840;
+// Instructions of a turn: how many the first one has, one after the warp was found waiting, and the
+// longest. They double in between.
+constexpr unsigned FirstTurn = 4096, ShortTurn = 256, LongTurn = 16384;
 
 Resident::Resident() = default;
 Resident::~Resident() = default;
@@ -160,7 +159,8 @@ void Resident::start(std::uint64_t linear) {
     warp.inst = kernel.blocks[0].first;
     warp.readyCount = warp.parkedCount = warp.waitingCount = 0;
     warp.atBarrier = warp.done = false;
-    warp.backwards = warp.mergedAt = warp.wholeAt = 0;
+    warp.mergedAt = warp.wholeAt = 0;
+    warp.loop = 0;
     warp.turnLane = warp.turnPicks = 0;
     warp.random = random ? nextRandom(random) | 1 : 0;
     warp.seenState = 0;
@@ -257,11 +257,11 @@ void Resident::completeBarrier(std::uint32_t id) {
 }
 
 void Resident::setSlice(Warp &warp) {
-  unsigned jumps = warp.turn;
+  std::uint32_t steps = warp.turn;
   warp.turn = std::min(2 * warp.turn, LongTurn);
-  if (warp.random && jumps > ShortTurn)
-    jumps = 1 + nextRandom(warp.random) % 256;
-  warp.yieldAt = warp.backwards + jumps;
+  if (warp.random && steps > ShortTurn)
+    steps = 1 + static_cast<std::uint32_t>(nextRandom(warp.random) % 1024);
+  warp.stopAt = std::min(warp.executed + steps, launch->maxSteps);
 }
 
 /// After a yield: true if the registers are as at one of the warp's last yields.
@@ -376,6 +376,7 @@ void planemu::reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsign
   if (warp.cta->failed)
     return;
   warp.cta->failed = true;
+  warp.stopAt = 0;
   Launch &launch = *warp.launch;
   std::lock_guard lock(launch.faultMutex);
   if (launch.faulted && launch.fault.linearCta <= warp.cta->linear)
