@@ -11,6 +11,8 @@
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/LoadStore.h"
 
+#include <initializer_list>
+
 namespace planemu::PLANEMU_ISA {
 
 namespace {
@@ -153,6 +155,39 @@ static Exec find(Op op, Type type, Where where, unsigned baseBits) {
   return nullptr;
 }
 
+/// .v2, .v4, .v8: each element is an atomic operation of its own. Results go through temporaries,
+/// for a destination may be a later element's source.
+static void selectVector(Decoder &d, bool returns, Op op, Type type, unsigned count, Space space,
+                         unsigned order) {
+  if (op != Op::AddF16x2 && op != Op::AddBf16x2 && op != Op::AddF16 && op != Op::AddBf16 &&
+      !(op == Op::Add && type == Type::F32))
+    d.fail("vectors are of additions of floats alone");
+  if (space != Space::Global || count * bitsOf(type) > 128)
+    d.fail("vectors of at most 128 bits in global memory are supported");
+  unsigned n = returns ? 1 : 0;
+  for (unsigned vector = returns ? 0 : 1; vector <= n + 1; vector += 2)
+    if (d.operand(vector).kind != Operand::Vector || d.elements(vector) != count)
+      d.fail("the vector does not have " + std::to_string(count) + " elements");
+  std::vector<std::uint32_t> results;
+  for (unsigned element = 0; element < count; ++element) {
+    results.push_back(d.temporary(bitsOf(type)));
+    d.defTemporary(results.back());
+    Decoder::Address address = d.useAddress(n, space);
+    for (int twice = 0; twice < 2; ++twice)
+      d.use(d.operand(n + 1).parts[element], type);
+    Exec run = find(op, type, whereOf(d, address.space), address.baseBits);
+    if (!run)
+      d.failType(type);
+    d.emit(run, address.offset + element * bitsOf(type) / 8, order);
+    d.needsRegionCache();
+  }
+  for (unsigned element = 0; returns && element < count; ++element) {
+    d.def(d.operand(0).parts[element], bitsOf(type));
+    d.useTemporary(results[element]);
+    d.emit(copyOf(d, bitsOf(type)));
+  }
+}
+
 static void selectAtomic(Decoder &d, bool returns) {
   unsigned order = d.take(".acquire")   ? Inst::Acquire
                    : d.take(".release") ? Inst::Release
@@ -162,8 +197,12 @@ static void selectAtomic(Decoder &d, bool returns) {
     d.take(".relaxed");
   unsigned scope = takeScope(d);
   order |= scope ? scope : Inst::ScopeGpu;
-  d.take(".noftz");
+  if (!returns && (order & Inst::Acquire))
+    d.fail("red does not acquire");
+  bool noftz = d.take(".noftz");
   Space space = takeSpace(d);
+  if (space != Space::Generic && space != Space::Global && space != Space::Shared)
+    d.fail("the space is neither global nor shared");
   takeHints(d);
   static constexpr struct {
     const char *text;
@@ -180,13 +219,23 @@ static void selectAtomic(Decoder &d, bool returns) {
   Op op = *found;
   if (!returns && (op == Op::Exch || op == Op::Cas))
     d.fail("the operation needs atom");
+  unsigned count = d.take(".v2") ? 2 : d.take(".v4") ? 4 : d.take(".v8") ? 8 : 1;
   Type type = d.takeType();
+  if (isHalf(type) != noftz)
+    d.fail(noftz ? "'.noftz' is of f16 and bf16 alone" : "f16 and bf16 need '.noftz'");
+  if (type == Type::S64 && op == Op::Add)
+    d.failType(type);
   if (op == Op::Add)
     op = type == Type::F16x2    ? Op::AddF16x2
          : type == Type::BF16x2 ? Op::AddBf16x2
          : type == Type::F16    ? Op::AddF16
          : type == Type::BF16   ? Op::AddBf16
                                 : op;
+  // Integers add up to the same in any order, floats do not.
+  if (op >= Op::AddF16x2 || type == Type::F32 || type == Type::F64)
+    d.noteFloatAtomic();
+  if (count > 1)
+    return selectVector(d, returns, op, type, count, space, order);
   unsigned n = 0;
   if (returns)
     d.def(n++, bitsOf(type));
@@ -198,9 +247,6 @@ static void selectAtomic(Decoder &d, bool returns) {
   Exec run = find(op, type, whereOf(d, address.space), address.baseBits);
   if (!run)
     d.failType(type);
-  // Integers add up to the same in any order, floats do not.
-  if (op >= Op::AddF16x2 || type == Type::F32 || type == Type::F64)
-    d.noteFloatAtomic();
   d.emit(run, address.offset, order);
   d.needsRegionCache();
 }

@@ -61,6 +61,8 @@ void selectNot(Decoder &d) {
 
 void selectCnot(Decoder &d) {
   Type type = d.takeType();
+  if (!isBits(type))
+    d.failType(type);
   operands(d, type, 1);
   byWidth(d, type, [&]<class T>(T) { d.emit(each<[](T a) { return T(a == 0); }, T, T>); });
 }

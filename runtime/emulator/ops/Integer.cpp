@@ -172,6 +172,8 @@ void selectMul(Decoder &d) {
   bool wide = d.take(".wide"), low = d.take(".lo"), high = d.take(".hi");
   if (!wide && !low && !high)
     return selectFloatMul(d);
+  if (wide + low + high > 1)
+    d.fail("several of .wide, .lo and .hi");
   Type type = d.takeType();
   if (!wide)
     operands(d, type, 2);
@@ -207,6 +209,8 @@ void selectMad(Decoder &d) {
   bool wide = d.take(".wide"), low = d.take(".lo"), high = d.take(".hi");
   if (!wide && !low && !high)
     return selectFloatFma(d);
+  if (wide + low + high > 1)
+    d.fail("several of .wide, .lo and .hi");
   bool saturate = d.take(".sat");
   Type type = d.takeType();
   if (saturate && (!high || type != Type::S32))

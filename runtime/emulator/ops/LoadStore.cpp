@@ -355,14 +355,20 @@ Space takeSpace(Decoder &d) {
   return Space::Generic;
 }
 
-/// Hints that only speed depends on.
-bool takeHints(Decoder &d) {
-  for (const char *hint :
-       {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".nc", ".L1::evict_normal",
-        ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last", ".L1::no_allocate",
-        ".L2::evict_last", ".L2::evict_normal", ".L2::evict_first", ".L2::64B", ".L2::128B",
-        ".L2::256B"})
-    d.take(hint);
+static bool takeOneOf(Decoder &d, std::initializer_list<const char *> modifiers) {
+  for (const char *modifier : modifiers)
+    if (d.take(modifier))
+      return true;
+  return false;
+}
+
+/// Hints that only speed depends on; one of a kind.
+bool takeHints(Decoder &d, std::initializer_list<const char *> operators) {
+  takeOneOf(d, operators);
+  takeOneOf(d, {".L1::evict_normal", ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last",
+                ".L1::no_allocate"});
+  takeOneOf(d, {".L2::evict_last", ".L2::evict_normal", ".L2::evict_first"});
+  takeOneOf(d, {".L2::64B", ".L2::128B", ".L2::256B"});
   if (!d.take(".L2::cache_hint"))
     return false;
   unsigned policy = d.operandCount() - 1;
@@ -405,13 +411,26 @@ static Type takeMemoryType(Decoder &d) {
   return type;
 }
 
+/// 256 bits at once: eight words or four double words, of global memory.
+static void requireWide(Decoder &d, Space space, unsigned count, Type type) {
+  if (count == 8 && bitsOf(type) != 32)
+    d.failType(type);
+  if (count * bitsOf(type) > 128 && space != Space::Global && space != Space::Generic)
+    d.fail("256 bits at once are loaded and stored in global memory alone");
+}
+
 void selectLd(Decoder &d) {
   unsigned order = takeOrder(d, ".acquire", Inst::Acquire);
   Space space = takeSpace(d);
-  takeHints(d);
+  if (d.take(".nc") && space != Space::Global)
+    d.fail("'.nc' reads global memory");
+  takeHints(d, {".ca", ".cg", ".cs", ".lu", ".cv"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
   const Operand &to = d.operand(0);
+  if (to.kind == Operand::Sink)
+    d.fail("the destination is a sink");
+  requireWide(d, space, count, type);
   if ((to.kind == Operand::Vector) != (count > 1) || d.elements(0) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
   auto element = [&](unsigned n) -> const Operand & { return count == 1 ? to : to.parts[n]; };
@@ -445,10 +464,13 @@ void selectLd(Decoder &d) {
 void selectSt(Decoder &d) {
   unsigned order = takeOrder(d, ".release", Inst::Release);
   Space space = takeSpace(d);
-  takeHints(d);
+  if (space == Space::Const)
+    d.fail("constant memory cannot be written");
+  takeHints(d, {".wb", ".cg", ".cs", ".wt"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
   const Operand &from = d.operand(1);
+  requireWide(d, space, count, type);
   if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
   if (order & Inst::Release)

@@ -298,10 +298,11 @@ static MmaForm find(std::string_view shape, std::string_view a, std::string_view
 void selectMma(Decoder &d) {
   if (!d.take(".sync") || !d.take(".aligned"))
     d.fail("only .sync.aligned is supported");
-  if (!d.take(".row") || !d.take(".col"))
-    d.fail("only .row.col is supported");
   bool kind = d.take(".kind::f8f6f4"), saturate = d.take(".satfinite");
-  std::vector<std::string_view> rest = d.takeAll(); // shape, D, A, B, C
+  std::vector<std::string_view> rest = d.takeAll(); // shape, .row, .col, D, A, B, C
+  if (rest.size() < 3 || rest[1] != ".row" || rest[2] != ".col")
+    d.fail("only .row.col is supported");
+  rest.erase(rest.begin() + 1, rest.begin() + 3);
   MmaForm form;
   if (rest.size() == 5 && rest[1] == rest[4]) {
     if (rest[1] == ".f32" && rest[2] == ".tf32" && rest[3] == ".tf32" && !kind && !saturate)

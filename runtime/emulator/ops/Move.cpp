@@ -536,6 +536,9 @@ static Comparison takeComparison(Decoder &d, Type &type, s64 &how, bool isSet) {
   if (isSet && !setHas(result, type))
     d.failType(result);
   Relation r = spelling->relation;
+  std::string_view text = spelling->text;
+  if ((text == ".lo" || text == ".ls" || text == ".hi" || text == ".hs") && !isUnsigned(type))
+    d.fail("'" + std::string(text) + "' compares unsigned integers");
   Comparison chosen;
   if (type == Type::F32)
     chosen = ftz ? floatComparison<f32, Flushed>(r, spelling->unordered)

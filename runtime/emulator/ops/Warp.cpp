@@ -128,6 +128,8 @@ void selectShfl(Decoder &d) {
     d.fail("no mode");
   if (Type type = d.takeType(); type != Type::B32)
     d.failType(type);
+  if (d.operand(0).kind == Operand::Sink)
+    d.fail("the destination is a sink");
   d.use(4, Type::B32);
   d.def(0, 32);
   d.defAlso(0, 1);
