@@ -162,7 +162,7 @@ static void selectVector(Decoder &d, bool returns, Op op, Type type, unsigned co
   if (op != Op::AddF16x2 && op != Op::AddBf16x2 && op != Op::AddF16 && op != Op::AddBf16 &&
       !(op == Op::Add && type == Type::F32))
     d.fail("vectors are of additions of floats alone");
-  if (space != Space::Global || count * bitsOf(type) > 128)
+  if ((space != Space::Global && space != Space::Generic) || count * bitsOf(type) > 128)
     d.fail("vectors of at most 128 bits in global memory are supported");
   unsigned n = returns ? 1 : 0;
   for (unsigned vector = returns ? 0 : 1; vector <= n + 1; vector += 2)

@@ -389,19 +389,46 @@ unsigned takeScope(Decoder &d) {
   return d.take(".gpu") || d.take(".sys") ? unsigned(Inst::ScopeGpu) : 0;
 }
 
-/// .weak, .volatile, .relaxed.scope, .acquire.scope, .release.scope, as flags of Inst. Volatile
+namespace {
+/// How an access orders others, as flags of Inst.
+struct Ordering {
+  const char *modifier; // null if weak
+  unsigned flags;
+};
+} // namespace
+
+/// .weak, .volatile, .relaxed.scope, .mmio.relaxed.sys, .acquire.scope, .release.scope. Volatile
 /// accesses are relaxed ones of the widest scope.
-static unsigned takeOrder(Decoder &d, const char *ordering, unsigned orders) {
-  unsigned flags = d.take(ordering) ? orders : 0;
-  if (flags || d.take(".relaxed") || d.take(".mmio")) {
-    unsigned scope = takeScope(d);
-    if (!scope)
-      d.fail("no scope");
-    return flags | scope;
+static Ordering takeOrdering(Decoder &d, const char *strong, unsigned flags) {
+  if (d.take(".volatile"))
+    return {".volatile", Inst::ScopeGpu};
+  bool mmio = d.take(".mmio"), orders = !mmio && d.take(strong);
+  if (!orders && !d.take(".relaxed")) {
+    if (mmio)
+      d.fail("'.mmio' needs '.relaxed'");
+    d.take(".weak");
+    return {nullptr, 0};
   }
-  if (d.take(".weak"))
-    return 0;
-  return d.take(".volatile") ? unsigned(Inst::ScopeGpu) : 0;
+  if (mmio && !d.take(".sys"))
+    d.fail("'.mmio' needs '.sys'");
+  unsigned scope = mmio ? unsigned(Inst::ScopeGpu) : takeScope(d);
+  if (!scope)
+    d.fail("no scope");
+  return {orders ? strong : ".relaxed", scope | (orders ? flags : 0)};
+}
+
+/// Consumes cache hints. Weak accesses alone have operators, and reach read-only and own memory.
+static void takeHintsOf(Decoder &d, const Ordering &ordering, Space space,
+                        std::initializer_list<const char *> operators) {
+  if (!ordering.modifier) {
+    takeHints(d, operators);
+    return;
+  }
+  if (space == Space::Const || space == Space::Local || space == Space::Param)
+    d.fail(std::string("'") + ordering.modifier + "' is of global and shared memory");
+  if (takeOneOf(d, operators))
+    d.fail(std::string("'") + ordering.modifier + "' takes no cache operator");
+  takeHints(d);
 }
 
 static Type takeMemoryType(Decoder &d) {
@@ -420,11 +447,12 @@ static void requireWide(Decoder &d, Space space, unsigned count, Type type) {
 }
 
 void selectLd(Decoder &d) {
-  unsigned order = takeOrder(d, ".acquire", Inst::Acquire);
+  Ordering ordering = takeOrdering(d, ".acquire", Inst::Acquire);
+  unsigned order = ordering.flags;
   Space space = takeSpace(d);
-  if (d.take(".nc") && space != Space::Global)
-    d.fail("'.nc' reads global memory");
-  takeHints(d, {".ca", ".cg", ".cs", ".lu", ".cv"});
+  if (d.take(".nc") && (space != Space::Global || ordering.modifier))
+    d.fail("'.nc' reads global memory that nobody writes");
+  takeHintsOf(d, ordering, space, {".ca", ".cg", ".cs", ".lu", ".cv"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
   const Operand &to = d.operand(0);
@@ -462,11 +490,12 @@ void selectLd(Decoder &d) {
 }
 
 void selectSt(Decoder &d) {
-  unsigned order = takeOrder(d, ".release", Inst::Release);
+  Ordering ordering = takeOrdering(d, ".release", Inst::Release);
+  unsigned order = ordering.flags;
   Space space = takeSpace(d);
   if (space == Space::Const)
     d.fail("constant memory cannot be written");
-  takeHints(d, {".wb", ".cg", ".cs", ".wt"});
+  takeHintsOf(d, ordering, space, {".wb", ".cg", ".cs", ".wt"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
   const Operand &from = d.operand(1);

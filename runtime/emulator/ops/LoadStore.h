@@ -11,8 +11,8 @@ namespace planemu::PLANEMU_ISA {
 
 /// Consumes a space; Generic if none is given.
 Space takeSpace(Decoder &d);
-/// Consumes cache hints, on which only speed depends, with at most one of `operators`; true if one was .L2::cache_hint, whose
-/// policy is then the last operand and consumed too.
+/// Consumes cache hints, on which only speed depends, with at most one of `operators`; true if one
+/// was .L2::cache_hint, whose policy is then the last operand and consumed too.
 bool takeHints(Decoder &d, std::initializer_list<const char *> operators = {});
 /// Consumes a scope; Inst::ScopeCta or Inst::ScopeGpu, or 0 if none is given.
 unsigned takeScope(Decoder &d);

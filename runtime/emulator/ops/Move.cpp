@@ -91,6 +91,8 @@ static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
 
 void selectMov(Decoder &d) {
   Type type = d.takeType();
+  if (isHalf(type))
+    d.failType(type);
   unsigned bits = bitsOf(type);
   const Operand &to = d.operand(0), &from = d.operand(1);
   if (type == Type::Pred) {
