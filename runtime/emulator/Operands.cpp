@@ -154,18 +154,49 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
       {"%lanemask_gt", Constant::LaneMaskGt},
       {"%dynamic_smem_size", Constant::DynamicShared},
       {"%total_smem_size", Constant::TotalShared},
+      // A cluster is one CTA.
+      {"%clusterid.x", Constant::CtaidX},
+      {"%clusterid.y", Constant::CtaidY},
+      {"%clusterid.z", Constant::CtaidZ},
+      {"%nclusterid.x", Constant::NctaidX},
+      {"%nclusterid.y", Constant::NctaidY},
+      {"%nclusterid.z", Constant::NctaidZ},
   };
   for (const Row &row : Rows)
     if (row.name == name)
       return constant(row.kind, 0, bits);
   // One fixed value each: an emulated clock that depended on the host would make results depend on
-  // it too.
-  for (std::string_view fixed : {"%clock", "%clock_hi", "%clock64", "%globaltimer",
-                                 "%globaltimer_lo", "%globaltimer_hi", "%smid", "%gridid"})
-    if (fixed == name)
+  // it too. Vectors of special registers have a fourth element, which is zero.
+  for (std::string_view zero : {"%clock",
+                                "%clock_hi",
+                                "%clock64",
+                                "%globaltimer",
+                                "%globaltimer_lo",
+                                "%globaltimer_hi",
+                                "%smid",
+                                "%gridid",
+                                "%tid.w",
+                                "%ntid.w",
+                                "%ctaid.w",
+                                "%nctaid.w",
+                                "%clusterid.w",
+                                "%nclusterid.w",
+                                "%cluster_ctaid.x",
+                                "%cluster_ctaid.y",
+                                "%cluster_ctaid.z",
+                                "%cluster_ctaid.w",
+                                "%cluster_nctaid.w",
+                                "%cluster_ctarank"})
+    if (zero == name)
       return constant(Constant::Bits, 0, bits);
-  if (name == "%nsmid")
-    return constant(Constant::Bits, 1, bits);
+  for (std::string_view one : {"%nsmid", "%cluster_nctaid.x", "%cluster_nctaid.y",
+                               "%cluster_nctaid.z", "%cluster_nctarank"})
+    if (one == name)
+      return constant(Constant::Bits, 1, bits);
+  // What a driver would pass on to kernels here, CUDA's does not.
+  for (unsigned n = 0; n < 32; ++n)
+    if (name == "%envreg" + std::to_string(n))
+      return constant(Constant::Bits, 0, bits);
   fail("unknown register '" + std::string(name) + "'");
 }
 
