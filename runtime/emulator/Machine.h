@@ -80,6 +80,7 @@ struct Warp {
   Observer *observer = nullptr; // if something is checked or counted
   std::uint32_t index = 0;      // in the CTA
   std::uint64_t executed = 0;   // instructions since the CTA started
+  std::uint64_t clockReads = 0;
 
   // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
   // `waiting` for the lanes of a .sync instruction. While `atBarrier`, `parked` are the places where

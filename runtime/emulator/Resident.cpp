@@ -154,7 +154,7 @@ void Resident::start(std::uint64_t linear) {
     std::uint32_t lanes = std::min(32u, threads - warp.index * 32);
     warp.live = lanes == 32 ? ~0u : (1u << lanes) - 1;
     warp.active = warp.live;
-    warp.executed = 0;
+    warp.executed = warp.clockReads = 0;
     warp.block = 0;
     warp.inst = kernel.blocks[0].first;
     warp.readyCount = warp.parkedCount = warp.waitingCount = 0;

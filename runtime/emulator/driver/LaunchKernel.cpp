@@ -171,7 +171,9 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   launch.memory = &memory;
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
-  launch.serial = checks != 0 || launch.kernel->floatAtomics;
+  // One thread where the order of CTAs shows: in reports, in how long they wait for each other, in
+  // sums of floats.
+  launch.serial = checks != 0 || counts || launch.kernel->floatAtomics;
   std::optional<LaunchObserver> observer;
   if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
     if (races.nearlyFull()) {

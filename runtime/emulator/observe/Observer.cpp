@@ -64,9 +64,9 @@ void Observer::access(Warp &warp, const Inst &inst, const Access &access) {
     race->access(warp, inst, access);
 }
 
-void Observer::fence(Warp &warp, const Inst &inst) {
+void Observer::fence(Warp &warp, const Inst &inst, std::uint32_t mask) {
   if (race)
-    race->fence(warp, scopeOf(inst));
+    race->fence(warp, mask, scopeOf(inst));
 }
 
 void Observer::syncLanes(Warp &warp, std::uint32_t mask) {

@@ -82,7 +82,7 @@ public:
 
   bool seesMemory() const { return counters || init || race; }
   void access(Warp &warp, const Inst &inst, const Access &access);
-  void fence(Warp &warp, const Inst &inst);
+  void fence(Warp &warp, const Inst &inst, std::uint32_t mask);
   /// bar.warp.sync among the lanes of `mask`.
   void syncLanes(Warp &warp, std::uint32_t mask);
   void commitGroup(Warp &warp, std::uint32_t mask);

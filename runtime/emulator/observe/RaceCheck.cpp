@@ -21,7 +21,8 @@ void RaceCheck::start(const Warp *all, unsigned count) {
   firstHere = history.next();
   shared.resize(all->sharedBytes / 4 + 2); // stale cells have old ids
   sharedVariables.clear();
-  warps.assign(count, {});
+  warps.clear();
+  warps.resize(count);
   auto nothing = std::make_shared<const Clocks>(count, 0);
   for (WarpState &state : warps)
     state.view.own = nothing;
@@ -41,8 +42,7 @@ void RaceCheck::arrive(const Warp &warp, unsigned id) {
   WarpState &state = warps[warp.index];
   advance(state, warp.index);
   barriers[id].join(state.view);
-  std::fill(std::begin(state.lastSync), std::end(state.lastSync), history.next());
-  state.syncedAt = history.next();
+  state.allSee = state.syncedAt = history.next();
 }
 
 void RaceCheck::pass(const Warp &warp, unsigned id) {
@@ -52,9 +52,44 @@ void RaceCheck::pass(const Warp &warp, unsigned id) {
 
 void RaceCheck::syncLanes(Warp &warp, std::uint32_t mask) {
   WarpState &state = warps[warp.index];
-  for (std::uint32_t left = mask; left; left &= left - 1)
-    state.lastSync[__builtin_ctz(left)] = history.next();
   state.syncedAt = history.next();
+  if (mask == ~0u) {
+    state.allSee = state.syncedAt;
+    return;
+  }
+  LaneRow row = {};
+  for (std::uint32_t left = mask; left; left &= left - 1)
+    join(row, state.sees[__builtin_ctz(left)]);
+  for (std::uint32_t left = mask; left; left &= left - 1)
+    row[static_cast<unsigned>(__builtin_ctz(left))] = state.syncedAt;
+  for (std::uint32_t left = mask; left; left &= left - 1)
+    state.sees[__builtin_ctz(left)] = row;
+}
+
+void RaceCheck::acquireLanes(WarpState &state, std::uint32_t mask) {
+  if (!state.messages)
+    return;
+  LaneMessages &messages = *state.messages;
+  for (std::uint32_t left = mask & messages.hasObserved; left; left &= left - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+    join(state.sees[lane], messages.observed[lane]);
+    messages.observed[lane] = {};
+  }
+  messages.hasObserved &= ~mask;
+  state.syncedAt = history.next();
+}
+
+void RaceCheck::releaseLanes(WarpState &state, std::uint32_t mask) {
+  if (!state.messages)
+    state.messages = std::make_unique<LaneMessages>();
+  LaneMessages &messages = *state.messages;
+  state.syncedAt = history.next();
+  for (std::uint32_t left = mask; left; left &= left - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+    messages.fenced[lane] = state.sees[lane];
+    messages.fenced[lane][lane] = state.syncedAt;
+  }
+  messages.hasFenced |= mask;
 }
 
 void RaceCheck::acquire(WarpState &state, Scope scope) {
@@ -81,8 +116,10 @@ void RaceCheck::release(WarpState &state, std::uint64_t linear, unsigned warp, S
     state.view.fencedGpu = known;
 }
 
-void RaceCheck::fence(Warp &warp, Scope scope) {
+void RaceCheck::fence(Warp &warp, std::uint32_t mask, Scope scope) {
   WarpState &state = warps[warp.index];
+  acquireLanes(state, mask);
+  releaseLanes(state, mask);
   acquire(state, Scope::Cta);
   if (scope == Scope::Gpu)
     acquire(state, Scope::Gpu);
@@ -103,7 +140,7 @@ KnowledgePtr RaceCheck::ownPart(const KnowledgePtr &known) const {
 
 /// A strong access to a word: learns what was released there, and releases what was fenced. An
 /// atomic passes on what it finds; a store replaces it.
-void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
+void RaceCheck::synchronise(const Now &now, unsigned lane, std::uint64_t host, bool isShared) {
   bool reads = now.access->kind != AccessKind::Store;
   bool writes = now.access->kind != AccessKind::Load;
   auto &variables = isShared ? sharedVariables : history.variables;
@@ -114,6 +151,7 @@ void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
     view.observedCta = planemu::join(view.observedCta, ownPart(found->second.gpu));
     if (now.scope == Scope::Gpu)
       view.observedGpu = planemu::join(view.observedGpu, found->second.gpu);
+    synchroniseLane(now, lane, found->second, true, false);
   }
   if (!writes || (!view.fencedCta && !view.fencedGpu && found == variables.end()))
     return;
@@ -123,6 +161,22 @@ void RaceCheck::synchronise(const Now &now, std::uint64_t host, bool isShared) {
   variable.cta = planemu::join(variable.cta, ownPart(view.fencedCta));
   if (now.scope == Scope::Gpu)
     variable.gpu = planemu::join(variable.gpu, view.fencedGpu);
+  synchroniseLane(now, lane, variable, false, true);
+}
+
+/// The same between lanes of one warp.
+void RaceCheck::synchroniseLane(const Now &now, unsigned lane, SyncVariable &variable, bool reads,
+                                bool writes) {
+  WarpState &state = *now.state;
+  std::pair key(cta, now.warp->index);
+  if (auto told = variable.lanes.find(key); reads && told != variable.lanes.end()) {
+    if (!state.messages)
+      state.messages = std::make_unique<LaneMessages>();
+    join(state.messages->observed[lane], told->second);
+    state.messages->hasObserved |= 1u << lane;
+  }
+  if (writes && state.messages && (state.messages->hasFenced >> lane & 1))
+    join(variable.lanes[key], state.messages->fenced[lane]);
 }
 
 // --- Accesses ---------------------------------------------------------------
@@ -143,9 +197,16 @@ bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mi
   }
   if (!sameWarp)
     return (*now.state->view.own)[record.warp] >= record.clock;
-  if (lane == currentLane && !mixed)
+  const WarpState &state = *now.state;
+  if ((lane == currentLane && !mixed) || id < state.allSee)
     return true;
-  return now.state->lastSync[currentLane] > id && (mixed || now.state->lastSync[lane] > id);
+  const LaneRow &sees = state.sees[currentLane];
+  if (!mixed)
+    return id < sees[lane];
+  for (unsigned other = 0; other < 32; ++other)
+    if (other != currentLane && id >= sees[other])
+      return false;
+  return true;
 }
 
 void RaceCheck::report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
@@ -320,7 +381,7 @@ std::uint32_t RaceCheck::recordOf(Warp &warp, const Inst &inst, const Access &ac
 void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
   WarpState &state = warps[warp.index];
   if (inst.flags & Inst::Release)
-    fence(warp, scopeOf(inst));
+    fence(warp, access.mask, scopeOf(inst));
   Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst)};
   const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
   ShadowRef region;
@@ -344,9 +405,10 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
       row(now, cells, host - region.low + region.offset, count, lane, host);
     }
     if (now.scope != Scope::Weak)
-      synchronise(now, host, isShared);
+      synchronise(now, lane, host, isShared);
   }
   if (inst.flags & Inst::Acquire) {
+    acquireLanes(state, access.mask);
     acquire(state, Scope::Cta);
     if (now.scope == Scope::Gpu)
       acquire(state, Scope::Gpu);

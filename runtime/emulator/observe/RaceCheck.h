@@ -21,6 +21,9 @@
 // for the first). Likewise on the other side: "atomic, fence; barrier" and "atomic; barrier; fence
 // in every reader".
 //
+// Between the lanes of a warp the same holds lane by lane. A release to another warp counts for its
+// whole warp: that lanes were not brought together before it is not seen.
+//
 // Shuffles and votes order nothing. Two strong accesses of sufficient scope do not conflict. Lanes
 // that store different values to one word in one instruction do.
 //
@@ -43,7 +46,7 @@ public:
   explicit RaceCheck(LaunchObserver &launch) : launch(launch), history(launch.races()) {}
   void start(const Warp *warps, unsigned count);
   void access(Warp &warp, const Inst &inst, const Access &access);
-  void fence(Warp &warp, Scope scope);
+  void fence(Warp &warp, std::uint32_t mask, Scope scope);
   void syncLanes(Warp &warp, std::uint32_t mask);
   void arrive(const Warp &warp, unsigned id);
   void pass(const Warp &warp, unsigned id);
@@ -58,12 +61,19 @@ private:
     KnowledgePtr observedGpu, observedCta; // what the next fence acquires
     void join(const View &other);
   };
+  /// Between a fence and a strong access of a lane; few warps have any.
+  struct LaneMessages {
+    LaneRow fenced[32] = {}, observed[32] = {};
+    std::uint32_t hasFenced = 0, hasObserved = 0; // lanes
+  };
   struct WarpState {
     View view;
     std::uint32_t clock = 1;
-    std::uint32_t lastSync[32] = {}; // of each lane: ids below were before its last bar.warp.sync
-    std::uint32_t syncedAt = 0;      // the latest of them
-    std::uint32_t learntAt = 0;      // it knows nothing of what others did since this id
+    LaneRow sees[32] = {};      // what each lane knows of the others
+    std::uint32_t allSee = 0;   // ids below are before all lanes
+    std::uint32_t syncedAt = 0; // when any of this last changed
+    std::uint32_t learntAt = 0; // it knows nothing of what other warps did since this id
+    std::unique_ptr<LaneMessages> messages;
     struct Recent {
       std::uint32_t line = 0, id = 0, clock = 0;
     };
@@ -90,7 +100,11 @@ private:
            std::uint64_t host);
   void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
               std::uint32_t bytes, std::uint32_t id, unsigned otherLane);
-  void synchronise(const Now &now, std::uint64_t host, bool isShared);
+  void synchronise(const Now &now, unsigned lane, std::uint64_t host, bool isShared);
+  void synchroniseLane(const Now &now, unsigned lane, SyncVariable &variable, bool reads,
+                       bool writes);
+  void acquireLanes(WarpState &state, std::uint32_t mask);
+  void releaseLanes(WarpState &state, std::uint32_t mask);
   KnowledgePtr ownPart(const KnowledgePtr &known) const;
   void acquire(WarpState &state, Scope scope);
   void release(WarpState &state, std::uint64_t cta, unsigned warp, Scope scope);

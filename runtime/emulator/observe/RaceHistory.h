@@ -9,6 +9,8 @@
 
 #include "runtime/emulator/observe/Observer.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -39,10 +41,19 @@ struct AccessRecord {
   AccessKind kind;
 };
 
+/// What one lane knows of each lane of its warp: accesses with ids below are before it.
+using LaneRow = std::array<std::uint32_t, 32>;
+
+inline void join(LaneRow &into, const LaneRow &other) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    into[lane] = std::max(into[lane], other[lane]);
+}
+
 /// What the word of a synchronising variable carries. `cta` holds releases of CTA scope, which only
 /// their own CTA may learn.
 struct SyncVariable {
   KnowledgePtr gpu, cta;
+  std::map<std::pair<std::uint64_t, unsigned>, LaneRow> lanes; // by CTA and warp, for its lanes
 };
 
 class RaceHistory {

@@ -98,8 +98,15 @@ static void selectBarrier(Decoder &d, bool alignable) {
     d.use(0, Type::B32);
     d.emit(
         [](Warp &w, const Inst &i) {
-          if (u32 here = executing(w, i); w.observer && here)
-            w.observer->syncLanes(w, here);
+          if (!w.observer)
+            return;
+          // Lanes of different masks may be here together.
+          const u32 *members = at<u32>(w, i.s[0]);
+          for (u32 left = executing(w, i); left;) {
+            u32 group = (members[__builtin_ctz(left)] & left) | (left & -left);
+            w.observer->syncLanes(w, group);
+            left &= ~group;
+          }
         },
         0, Inst::Sync | Inst::Meet);
     return;
@@ -142,11 +149,12 @@ void selectBar(Decoder &d) { selectBarrier(d, false); }
 void selectBarrier(Decoder &d) { selectBarrier(d, true); }
 
 static void fence(Warp &w, const Inst &i) {
-  if (!executing(w, i))
+  u32 mask = executing(w, i);
+  if (!mask)
     return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (w.observer)
-    w.observer->fence(w, i);
+    w.observer->fence(w, i, mask);
 }
 
 /// fence{.sem}.scope. The proxy fences order copies that this machine does at issue.

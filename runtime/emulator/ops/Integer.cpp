@@ -13,15 +13,18 @@ namespace planemu::PLANEMU_ISA {
 // --- Carry chains -----------------------------------------------------------
 //
 // CC.CF is a predicate per warp, kept by the decoder like any other: see selectAdd. A chain
-// instruction has the carry in operand 4 and out operand 5.
+// instruction has the carry in operand 4 and out operand 5. A subtraction is an addition of the
+// complement, so it leaves 1 if there was no borrow: ptxas translates it so, and nvcc reads it with
+// addc in its 128-bit division. Within subtractions this cannot be told from a borrow flag.
 
-template <class T, bool Subtract> static void addCarry(Warp &w, const Inst &i) {
+template <class T, bool Subtract, bool In> static void addCarry(Warp &w, const Inst &i) {
   u32 mask = executing(w, i), in = readMask(w, i.s[3]), out = 0;
   T *d = at<T>(w, i.s[0]);
   const T *a = at<T>(w, i.s[1]), *b = at<T>(w, i.s[2]);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
-    T x = a[lane], y = b[lane], carry = in >> lane & 1, sum;
+    T x = a[lane], y = b[lane], sum;
+    T carry = In && ((in >> lane & 1) != Subtract);
     bool over;
     if constexpr (Subtract) {
       T difference;
@@ -33,7 +36,7 @@ template <class T, bool Subtract> static void addCarry(Warp &w, const Inst &i) {
       over |= __builtin_add_overflow(partial, carry, &sum);
     }
     d[lane] = sum;
-    out |= u32(over) << lane;
+    out |= u32(over != Subtract) << lane;
   }
   writeMask(w, i.s[4], out, mask);
 }
@@ -46,9 +49,9 @@ template <bool Subtract> static void selectCarry(Decoder &d, bool in, bool out) 
   d.useCarry(in);
   d.defCarry(out);
   if (bitsOf(type) == 32)
-    d.emit(addCarry<u32, Subtract>);
+    d.emit(in ? addCarry<u32, Subtract, true> : addCarry<u32, Subtract, false>);
   else
-    d.emit(addCarry<u64, Subtract>);
+    d.emit(in ? addCarry<u64, Subtract, true> : addCarry<u64, Subtract, false>);
 }
 
 template <class T, bool High> static void madCarry(Warp &w, const Inst &i) {

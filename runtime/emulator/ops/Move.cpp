@@ -89,12 +89,45 @@ static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
   d.fail("cannot split " + std::to_string(whole) + " bits into " + std::to_string(parts));
 }
 
+/// The clocks count what the warp has executed: deterministic, and a kernel that waits for a time to
+/// pass ends. One tick a read on top, for instructions are counted by blocks. imm: shift.
+template <class T> static void readClock(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  V<T> now = splat<T>(static_cast<T>((w.executed + ++w.clockReads) >> i.imm));
+  for (int c = 0; c < Chunks; ++c)
+    merge<T>(w.file + i.s[0], c, mask >> (c * Chunk), now);
+}
+
+/// True if the source is a clock, and the instruction is emitted.
+static bool selectClock(Decoder &d, unsigned bits) {
+  static constexpr struct {
+    std::string_view name;
+    unsigned bits, shift;
+  } Clocks[] = {{"%clock", 32, 0},       {"%clock_hi", 32, 32},      {"%clock64", 64, 0},
+                {"%globaltimer", 64, 0}, {"%globaltimer_lo", 32, 0}, {"%globaltimer_hi", 32, 32}};
+  if (d.operand(1).kind != Operand::Special)
+    return false;
+  for (const auto &clock : Clocks) {
+    if (clock.name != d.operand(1).text || clock.bits != bits)
+      continue;
+    d.def(0, bits);
+    d.operandUsed(1);
+    d.emit(bits == 32 ? readClock<u32> : readClock<u64>, clock.shift);
+    return true;
+  }
+  return false;
+}
+
 void selectMov(Decoder &d) {
   Type type = d.takeType();
   if (isHalf(type))
     d.failType(type);
   unsigned bits = bitsOf(type);
   const Operand &to = d.operand(0), &from = d.operand(1);
+  if (selectClock(d, bits))
+    return;
   if (type == Type::Pred) {
     d.def(0, 1);
     std::int64_t value;
