@@ -6,6 +6,8 @@
 
 #include "runtime/emulator/Decoder.h"
 
+#include <algorithm>
+
 #include <utility>
 
 using namespace planemu;
@@ -239,6 +241,37 @@ void Decoder::decodeFunction(Frame &inner) {
   frame = inner.caller;
 }
 
+/// Modifiers of which a statement has one at the most, whatever its instruction: a select function
+/// that asks for one after the other would take both.
+void Decoder::checkAlternatives() const {
+  static constexpr std::initializer_list<std::string_view> Groups[] = {
+      {".add", ".inc", ".dec", ".min", ".max", ".exch", ".cas", ".and", ".or", ".xor"},
+      {".lo", ".hi", ".wide"},
+      {".eq", ".ne", ".lt", ".le", ".gt", ".ge", ".ls", ".hs", ".equ", ".neu", ".ltu", ".leu",
+       ".gtu", ".geu", ".num", ".nan"},
+      {".rn", ".rz", ".rm", ".rp", ".rna", ".rni", ".rzi", ".rmi", ".rpi"},
+      {".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt"},
+      {".weak", ".relaxed", ".acquire", ".release", ".acq_rel", ".sc", ".volatile"},
+      {".cta", ".cluster", ".gpu", ".sys", ".gl"},
+      {".up", ".down", ".bfly", ".idx"},
+      {".all", ".any", ".uni", ".ballot"},
+      {".x1", ".x2", ".x4"},
+      {".v2", ".v4", ".v8"},
+  };
+  for (const auto &group : Groups) {
+    std::string_view first;
+    for (std::string_view modifier : statement->modifiers) {
+      if (std::find(group.begin(), group.end(), modifier) == group.end())
+        continue;
+      if (first == modifier)
+        fail("'" + std::string(modifier) + "' is given twice");
+      if (!first.empty())
+        fail("'" + std::string(first) + "' and '" + std::string(modifier) + "' exclude each other");
+      first = modifier;
+    }
+  }
+}
+
 void Decoder::decodeStatement(const Statement &toDecode) {
   statement = &toDecode;
   auto row = rows.find(statement->opcode);
@@ -250,6 +283,7 @@ void Decoder::decodeStatement(const Statement &toDecode) {
   guard = statement->guarded ? frame->firstRegister + statement->guard : 0;
   guardNegated = statement->guardNegated;
   cls = classOf(row->second->cls, toDecode);
+  checkAlternatives();
   Frame *before = frame;
   row->second->select(*this);
   statement = &toDecode;

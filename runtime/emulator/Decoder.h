@@ -187,6 +187,7 @@ private:
   // Decoder.cpp
   void decodeFunction(Frame &frame);
   void decodeStatement(const Statement &statement);
+  void checkAlternatives() const;
   void layOutVariables(Frame &frame);
   std::uint32_t newVirtual(unsigned bits);
   std::uint32_t constant(Constant::Kind kind, std::uint64_t value, unsigned bits);
