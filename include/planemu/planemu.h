@@ -41,8 +41,9 @@ PLANEMU_API const char *planemu_last_error(void);
  * not depend on it. Takes effect with the next launch. Since 0.1. */
 PLANEMU_API void planemu_set_threads(unsigned threads);
 
-/* Names a range of device memory for error messages. The name is copied and forgotten when the
- * memory is freed or unmapped. Since 0.1. */
+/* Names a range of device memory for messages, counters and PLANEMU_CHECK_MEM, which finds what runs
+ * over its end if no other range starts there. The name is copied and forgotten when the memory is
+ * freed or unmapped. Since 0.1. */
 PLANEMU_API void planemu_name_range(uint64_t address, size_t bytes, const char *name);
 
 /* Labels the next launch, or captured launch, of the calling thread for error messages (the plan's
@@ -53,7 +54,8 @@ PLANEMU_API void planemu_label_launch(const char *label);
  * same. 0, or a CUresult if the name is unknown or it is too late. Since 0.2. */
 PLANEMU_API int planemu_set_target(const char *target);
 
-/* The most warp instructions one warp may execute in a launch; a launch that exceeds it ends with
+/* The most warp instructions one warp may execute in a launch, looked at whenever it jumps back; a
+ * launch that exceeds it ends with
  * CUDA_ERROR_LAUNCH_TIMEOUT, and the message says where it spins. 0: the default. Since 0.2. */
 PLANEMU_API void planemu_set_max_steps(uint64_t steps);
 
