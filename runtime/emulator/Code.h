@@ -142,7 +142,9 @@ struct Constant {
     NwarpId, // per launch
     DynamicShared,
     TotalShared,
-    DynamicBase, // offset of .extern .shared plus value; Bits once the kernel is finished
+    DynamicBase,   // offset of .extern .shared plus value; Bits once the kernel is finished
+    WorkspaceHigh, // address of the grid barrier's memory, in halves
+    WorkspaceLow,
     CtaidX,
     CtaidY,
     CtaidZ, // per CTA

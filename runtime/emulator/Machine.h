@@ -136,6 +136,9 @@ struct Launch {
   bool namedRanges = false; // accesses are confined to named ranges, not only to allocations
 
   bool cooperative = false; // all CTAs are started before the first one goes on
+  /// Of a cooperative launch: two zeroed words of device memory, where its CTAs meet. Zero otherwise,
+  /// which grid.sync() of CUDA's headers takes for "not cooperative" and traps.
+  std::uint64_t workspace = 0;
   std::uint64_t maxSteps = DefaultMaxSteps;
   std::uint64_t seed = 0; // permutes CTAs and warps; 0: natural order
 

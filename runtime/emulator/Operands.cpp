@@ -161,6 +161,10 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
       {"%nclusterid.x", Constant::NctaidX},
       {"%nclusterid.y", Constant::NctaidY},
       {"%nclusterid.z", Constant::NctaidZ},
+      // What these two hold is up to the driver; cooperative_groups/details/driver_abi.h of CUDA
+      // reads the address of a grid's barrier from them.
+      {"%envreg1", Constant::WorkspaceHigh},
+      {"%envreg2", Constant::WorkspaceLow},
   };
   for (const Row &row : Rows)
     if (row.name == name)
@@ -193,7 +197,7 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
                                "%cluster_nctaid.z", "%cluster_nctarank"})
     if (one == name)
       return constant(Constant::Bits, 1, bits);
-  // What a driver would pass on to kernels here, CUDA's does not.
+  // The other registers for what a driver passes on to kernels.
   for (unsigned n = 0; n < 32; ++n)
     if (name == "%envreg" + std::to_string(n))
       return constant(Constant::Bits, 0, bits);

@@ -89,6 +89,10 @@ void Resident::fillConstant(const Constant &constant, Warp &warp) {
   case Constant::TotalShared:
   case Constant::DynamicBase:
     return all(l.kernel->staticShared + l.dynamicShared);
+  case Constant::WorkspaceHigh:
+    return all(l.workspace >> 32);
+  case Constant::WorkspaceLow:
+    return all(l.workspace & 0xffffffff);
   case Constant::CtaidX:
   case Constant::CtaidY:
   case Constant::CtaidZ:

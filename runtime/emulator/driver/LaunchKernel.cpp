@@ -155,6 +155,25 @@ static std::string countersOf(const Launch &launch, std::size_t index, const Cou
          ",\"block\":" + triple(launch.block) + ",\"counters\":" + counters.json() + "}";
 }
 
+/// Memory where the CTAs of a cooperative launch meet: its size and a word that counts arrivals. It is
+/// allocated as a kernel's own would be, so the checks see what it orders.
+static CUresult prepareWorkspace(Context &context, std::uint64_t &address) {
+  constexpr std::uint32_t Bytes = 8;
+  Memory &memory = *context.memory;
+  address = context.gridWorkspace;
+  if (!address) {
+    if (memory.allocate(Bytes, address) != Memory::Result::Ok)
+      return failWith(CUDA_ERROR_OUT_OF_MEMORY,
+                      "no memory for the barrier of a cooperative launch");
+    context.gridWorkspace = address;
+    memory.name(address, Bytes, "the grid's barrier");
+  }
+  std::memcpy(reinterpret_cast<void *>(address), &Bytes, sizeof(Bytes));
+  std::memset(reinterpret_cast<char *>(address) + sizeof(Bytes), 0, Bytes - sizeof(Bytes));
+  memory.wrote(address, Bytes);
+  return CUDA_SUCCESS;
+}
+
 CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   Memory &memory = *context.memory;
   Launch launch;
@@ -169,6 +188,8 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   launch.seed = scheduleSeed;
   launch.cooperative = node.cooperative;
   launch.memory = &memory;
+  if (launch.cooperative)
+    PLANEMU_TRY(prepareWorkspace(context, launch.workspace));
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
   // One thread where the order of CTAs shows: in reports, in how long they wait for each other, in

@@ -244,6 +244,7 @@ struct Context {
   unsigned flags = 0, apiVersion = 0;
   unsigned attached = 0; // by cuCtxAttach
   std::unique_ptr<Memory> memory;
+  std::uint64_t gridWorkspace = 0; // of cooperative launches, allocated by the first one
   CUresult sticky = CUDA_SUCCESS;
   unsigned pending = 0; // tasks that are not done
   std::map<std::uint64_t, Allocation> allocations;

@@ -25,6 +25,22 @@ extern "C" __global__ void tiles(const int *x, int *y) {
   to[5] = tile.any(v > 90) + 2 * warp.all(v >= 0) + block.group_index().x;
 }
 
+// As below, but the blocks meet at the barrier of a cooperative launch.
+extern "C" __global__ void grid_rounds(int *parts, int *y, int rounds) {
+  cg::grid_group grid = cg::this_grid();
+  int sum = blockIdx.x + 1;
+  for (int round = 0; round < rounds; ++round) {
+    if (threadIdx.x == 0)
+      parts[round * gridDim.x + blockIdx.x] = sum + round;
+    grid.sync();
+    sum = 0;
+    for (unsigned b = 0; b < gridDim.x; ++b)
+      sum += parts[round * gridDim.x + b];
+    sum %= 1009;
+  }
+  y[grid.thread_rank()] = sum;
+}
+
 // Every block adds its part, all wait for each other at an arrival counter, every block reads the sum
 // of all; rounds times.
 extern "C" __global__ void counter_rounds(int *parts, unsigned *arrived, int *y, int rounds) {

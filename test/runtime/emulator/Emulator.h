@@ -26,6 +26,9 @@ struct Api {
   PLAN_CUDA_FUNCTIONS(MEMBER)
 #undef MEMBER
   const char *(*lastError)() = nullptr;
+  cudaabi::CUresult (*launchCooperative)(cudaabi::CUfunction, unsigned, unsigned, unsigned,
+                                         unsigned, unsigned, unsigned, unsigned, cudaabi::CUstream,
+                                         void **) = nullptr;
   void (*setThreads)(unsigned) = nullptr;
   void (*nameRange)(std::uint64_t, std::size_t, const char *) = nullptr;
   void (*labelLaunch)(const char *) = nullptr;
@@ -62,6 +65,7 @@ inline const Api &api() {
     PLAN_CUDA_FUNCTIONS(FIND)
 #undef FIND
     find(table.lastError, "planemu_last_error");
+    find(table.launchCooperative, "cuLaunchCooperativeKernel");
     find(table.setThreads, "planemu_set_threads");
     find(table.nameRange, "planemu_name_range");
     find(table.labelLaunch, "planemu_label_launch");

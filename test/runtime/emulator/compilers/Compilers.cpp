@@ -139,8 +139,12 @@ void Module::launch(const char *kernel, const Shape &shape,
     api().setThreads(threads);
     for (BufferBase *buffer : buffers)
       buffer->reset();
-    check(api().cuLaunchKernel(function, shape.gridX, shape.gridY, 1, shape.blockX, shape.blockY, 1,
-                               shape.shared, nullptr, pointers.data(), nullptr),
+    check(shape.cooperative
+              ? api().launchCooperative(function, shape.gridX, shape.gridY, 1, shape.blockX,
+                                        shape.blockY, 1, shape.shared, nullptr, pointers.data())
+              : api().cuLaunchKernel(function, shape.gridX, shape.gridY, 1, shape.blockX,
+                                     shape.blockY, 1, shape.shared, nullptr, pointers.data(),
+                                     nullptr),
           kernel);
     check(api().cuCtxSynchronize(), kernel);
     for (BufferBase *buffer : buffers)

@@ -98,6 +98,7 @@ private:
 
 struct Shape {
   unsigned gridX = 1, gridY = 1, blockX = 32, blockY = 1, shared = 0;
+  bool cooperative = false;
 };
 
 class Module {

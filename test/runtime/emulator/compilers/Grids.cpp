@@ -37,15 +37,19 @@ static void tiles(Module &module, Random &random) {
 static void rounds(Module &module) {
   constexpr int Blocks = 6, Threads = 64, Rounds = 4;
   Buffer<int> parts(std::vector<int>(Blocks * Rounds, 0)), dy(Blocks * Threads);
-  Buffer<unsigned> arrived(std::vector<unsigned>{0});
-  module.run("counter_rounds", {.gridX = Blocks, .blockX = Threads}, parts, arrived, dy, Rounds);
   std::vector<int> sums(Blocks);
   std::iota(sums.begin(), sums.end(), 1);
   for (int round = 0; round < Rounds; ++round) {
     int sum = std::accumulate(sums.begin(), sums.end(), 0) + Blocks * round;
     std::fill(sums.begin(), sums.end(), sum % 1009);
   }
-  expectEqual("counter_rounds", dy.got, std::vector<int>(Blocks * Threads, sums[0]));
+  std::vector<int> want(Blocks * Threads, sums[0]);
+  Buffer<unsigned> arrived(std::vector<unsigned>{0});
+  module.run("counter_rounds", {.gridX = Blocks, .blockX = Threads}, parts, arrived, dy, Rounds);
+  expectEqual("counter_rounds", dy.got, want);
+  Shape together{.gridX = Blocks, .blockX = Threads, .cooperative = true};
+  module.run("grid_rounds", together, parts, dy, Rounds);
+  expectEqual("grid_rounds", dy.got, want);
 }
 
 void compilers::grids(Module &module) {
