@@ -1,6 +1,7 @@
 //===- Reduce.cpp - sums of squares ------------------------------------------===//
 
 #include "lib/Schedule/Reduce.h"
+#include "lib/Schedule/Elementwise.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -91,6 +92,25 @@ static Value sumAcrossWarps(KernelBuilder &b, int64_t length, RowLayout layout, 
   if (width != virtualWarps)
     sum = b.select(b.lt(index, virtualWarps), sum, b.f32(0.0f));
   return b.warpSum(sum, width);
+}
+
+SmallVector<Values> planc::loadStretch(Evaluator &evaluator, Operation *norm, RowLayout layout,
+                                       Value thread, Value row, Value head) {
+  KernelBuilder &b = evaluator.builder();
+  int64_t length = normLength(norm);
+  SmallVector<Values> blocks(RowLayout::blocks(length));
+  for (auto [block, values] : llvm::enumerate(blocks))
+    for (unsigned chunk = 0; chunk < layout.chunks(); ++chunk) {
+      Value offset = layout.column(b, thread, block, chunk);
+      Value column = b.add(b.mul(head, length), offset);
+      values.append(b.ifValues(
+          b.bitAnd(b.lt(offset, length), b.lt(thread, layout.threads())),
+          [&] {
+            return evaluator.operand(cast<plan::PlanNode>(norm), 0, {row, column, layout.vector()});
+          },
+          [&] { return Values(layout.vector(), b.f32(0)); }));
+    }
+  return blocks;
 }
 
 Value planc::sumOfSquares(KernelBuilder &b, int64_t length, RowLayout layout, Value thread,

@@ -21,6 +21,8 @@
 
 namespace planc {
 
+class Evaluator;
+
 /// Which threads hold which elements of a row. From the low bits of e up: 2^vectorBits neighbours
 /// in one thread, 2^laneBits lanes, 2^warpBits warps, 2^extraBits more chunks in the same thread.
 struct RowLayout {
@@ -43,6 +45,10 @@ struct RowLayout {
   /// First column of a chunk; `thread` counts within the row's threads.
   Value column(KernelBuilder &b, Value thread, unsigned block, unsigned chunk) const;
 };
+
+/// The thread's elements of one stretch of a norm's input, zeros beyond it.
+llvm::SmallVector<Values> loadStretch(Evaluator &evaluator, mlir::Operation *norm, RowLayout layout,
+                                      Value thread, Value row, Value head);
 
 /// Sum of squares of a row, in all of its threads. `values[block]` holds the thread's elements of
 /// that block, chunk by chunk, zeros beyond the row. `thread` counts within the row's threads; a

@@ -169,28 +169,12 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
   for (const Row &row : Rows)
     if (row.name == name)
       return constant(row.kind, 0, bits);
-  // One fixed value each: an emulated clock that depended on the host would make results depend on
-  // it too. Vectors of special registers have a fourth element, which is zero.
-  for (std::string_view zero : {"%clock",
-                                "%clock_hi",
-                                "%clock64",
-                                "%globaltimer",
-                                "%globaltimer_lo",
-                                "%globaltimer_hi",
-                                "%smid",
-                                "%gridid",
-                                "%tid.w",
-                                "%ntid.w",
-                                "%ctaid.w",
-                                "%nctaid.w",
-                                "%clusterid.w",
-                                "%nclusterid.w",
-                                "%cluster_ctaid.x",
-                                "%cluster_ctaid.y",
-                                "%cluster_ctaid.z",
-                                "%cluster_ctaid.w",
-                                "%cluster_nctaid.w",
-                                "%cluster_ctarank"})
+  // Vectors of special registers have a fourth element, which is zero. The clocks are mov's alone
+  // (Move.cpp).
+  for (std::string_view zero :
+       {"%smid", "%gridid", "%tid.w", "%ntid.w", "%ctaid.w", "%nctaid.w", "%clusterid.w",
+        "%nclusterid.w", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z",
+        "%cluster_ctaid.w", "%cluster_nctaid.w", "%cluster_ctarank"})
     if (zero == name)
       return constant(Constant::Bits, 0, bits);
   for (std::string_view one : {"%nsmid", "%cluster_nctaid.x", "%cluster_nctaid.y",

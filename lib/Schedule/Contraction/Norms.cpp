@@ -38,26 +38,6 @@ NormFactors::NormFactors(KernelBuilder &b, const Component &component, const Til
   }
 }
 
-/// The thread's elements of a stretch, zeros beyond it.
-static SmallVector<Values> loadStretch(Evaluator &evaluator, Operation *norm, RowLayout layout,
-                                       Value thread, Value row, Value head) {
-  KernelBuilder &b = evaluator.builder();
-  int64_t length = normLength(norm);
-  SmallVector<Values> blocks(RowLayout::blocks(length));
-  for (auto [block, values] : llvm::enumerate(blocks))
-    for (unsigned chunk = 0; chunk < layout.chunks(); ++chunk) {
-      Value offset = layout.column(b, thread, block, chunk);
-      Value column = b.add(b.mul(head, length), offset);
-      values.append(b.ifValues(
-          b.bitAnd(b.lt(offset, length), b.lt(thread, layout.threads())),
-          [&] {
-            return evaluator.operand(cast<plan::PlanNode>(norm), 0, {row, column, layout.vector()});
-          },
-          [&] { return Values(layout.vector(), b.f32(0)); }));
-    }
-  return blocks;
-}
-
 void NormFactors::compute(Evaluator &evaluator, const Factors &factors, unsigned threads) {
   Operation *norm = factors.norm;
   int64_t length = normLength(norm), stretches = factors.rows * factors.heads;

@@ -58,25 +58,6 @@ static void emitConv(KernelBuilder &b, Evaluator &evaluator, plan::Conv1dUpdateO
   });
 }
 
-/// The thread's elements of one stretch of a norm's input.
-static SmallVector<Values> loadStretch(KernelBuilder &b, Evaluator &evaluator, Operation *norm,
-                                       RowLayout layout, Value thread, Value row, Value head) {
-  int64_t length = normLength(norm);
-  SmallVector<Values> blocks(RowLayout::blocks(length));
-  for (auto [block, values] : llvm::enumerate(blocks))
-    for (unsigned chunk = 0; chunk < layout.chunks(); ++chunk) {
-      Value offset = layout.column(b, thread, block, chunk);
-      Value column = b.add(b.mul(head, length), offset);
-      values.append(b.ifValues(
-          b.bitAnd(b.lt(offset, length), b.lt(thread, layout.threads())),
-          [&] {
-            return evaluator.operand(cast<plan::PlanNode>(norm), 0, {row, column, layout.vector()});
-          },
-          [&] { return Values(layout.vector(), b.f32(0.0f)); }));
-    }
-  return blocks;
-}
-
 static void emitNorm(KernelBuilder &b, Evaluator &evaluator, Operation *norm, unsigned vector,
                      Value row, unsigned threads) {
   int64_t length = normLength(norm), heads = headsOf(norm);
@@ -85,7 +66,7 @@ static void emitNorm(KernelBuilder &b, Evaluator &evaluator, Operation *norm, un
   RowLayout layout = RowLayout::make(length, vector, byCta ? threads : 32);
   Value thread = byCta ? b.threadId() : b.laneId();
   auto stretch = [&](Value head) {
-    auto values = loadStretch(b, evaluator, norm, layout, thread, row, head);
+    auto values = loadStretch(evaluator, norm, layout, thread, row, head);
     Value scale = normScale(b, norm, sumOfSquares(b, length, layout, thread, values));
     b.ifThen(b.eq(thread, 0), [&] { b.storeF32(b.at(shared, head, 4), Format::F32, {scale}); });
     if (byCta)
