@@ -164,11 +164,13 @@ struct Strided {
 template <Where Space, class Base, u32 RowBytes>
 inline Strided strided(Warp &w, const Inst &i, u32 slot, s64 offset) {
   const char *const addresses = w.file + slot;
-  Base first, second;
+  Base first, second, last;
   std::memcpy(&first, addresses, sizeof(Base));
   std::memcpy(&second, addresses + sizeof(Base), sizeof(Base));
   const Base stride = second - first;
-  if (stride > (1u << 20)) // backwards, or too far apart to be worth it
+  std::memcpy(&last, addresses + 31 * sizeof(Base), sizeof(Base));
+  // Backwards, or too far apart to be worth it; or a look at one lane tells.
+  if (stride > (1u << 20) || last - first != 31 * stride)
     return {nullptr, 0};
   V<Base> expected = V<Base>{0, 1, 2, 3, 4, 5, 6, 7} * stride + first, different = {};
   for (int c = 0; c < Chunks; ++c) {
@@ -185,6 +187,29 @@ inline Strided strided(Warp &w, const Inst &i, u32 slot, s64 offset) {
       ((address | stride) & (RowBytes - 1)))
     return {nullptr, 0};
   return {reinterpret_cast<char *>(address + region.delta), stride};
+}
+
+/// Host addresses of the first `Lanes` lanes, if all their rows are valid and in the region of last
+/// time. Else false, and what `out` holds is of no use.
+template <Where Space, class Base, u32 RowBytes, int Lanes = 32>
+inline bool scattered(Warp &w, const Inst &i, u32 slot, s64 offset, Addresses &out) {
+  static_assert(Space != Where::Local);
+  const RegionRef region = regionOf<Space>(w, i);
+  if (region.size < RowBytes)
+    return false;
+  // Regions are smaller than half of what a Base counts: the sign bit of `wrong` says whether a row
+  // starts before its region, ends behind it, or is not aligned.
+  const Base low = static_cast<Base>(region.low), last = static_cast<Base>(region.size - RowBytes);
+  const Base shift = static_cast<Base>(offset) - low;
+  const u64 host = region.low + region.delta;
+  V<Base> wrong = {};
+  for (int c = 0; c < Lanes / Chunk; ++c) {
+    V<Base> inside = load<Base>(w.file + slot, c) + shift;
+    V<Base> astray = (inside + low) & Base(RowBytes - 1);
+    wrong |= inside | (last - inside) | (V<Base>{} - astray);
+    store<u64>(reinterpret_cast<char *>(out.of), c, to<u64>(inside) + host);
+  }
+  return compress(bits<V<Signed<Base>>>(wrong) < 0) == 0;
 }
 
 /// Tells the observer, if there is one, before memory changes. `data`: the rows that are stored.

@@ -21,17 +21,38 @@ static void waitGroups(Warp &w, const Inst &i) {
     w.observer->waitGroups(w, executing(w, i), static_cast<u32>(i.imm));
 }
 
+constexpr int CacheLine = 64; // of the host, in bytes
+
+/// True if all lanes hold `value`.
+static bool allEqual(const u32 *lanes, u32 value) {
+  Vu32 different = {};
+  for (int c = 0; c < Chunks; ++c)
+    different |= load<u32>(reinterpret_cast<const char *>(lanes), c) ^ value;
+  return allZero<u32>(different);
+}
+
 /// Operands: shared address, global address, bytes of the source that count (a b32).
 template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
   Rows to, from;
+  const u32 *sizes = at<u32>(w, i.s[2]);
+  if (mask == ~0u && !w.observer && (!Sized || allEqual(sizes, Bytes)) &&
+      scattered<Where::Shared, SharedBase, Bytes>(w, i, i.s[0], static_cast<s32>(i.imm), to.host) &&
+      scattered<Where::Global, u64, Bytes>(w, i, i.s[1], i.imm >> 32, from.host)) [[likely]] {
+    for (int lane = 0; lane < 32; ++lane) {
+      const char *source = reinterpret_cast<const char *>(from.host.of[lane]);
+      std::memcpy(reinterpret_cast<char *>(to.host.of[lane]), source, Bytes);
+      // Tiles go on where they are; the host's own prefetcher does not see that in short rows.
+      __builtin_prefetch(source + CacheLine);
+    }
+    return;
+  }
   formAddresses<SharedBase>(w, i.s[0], static_cast<s32>(i.imm), to.host);
   formAddresses<u64>(w, i.s[1], i.imm >> 32, from.host);
   resolve<Where::Shared, Bytes>(w, i, mask, "cp.async (destination)", to);
   u32 reads = mask;
-  const u32 *sizes = at<u32>(w, i.s[2]);
   if constexpr (Sized)
     for (u32 left = mask; left; left &= left - 1)
       if (sizes[__builtin_ctz(left)] == 0)

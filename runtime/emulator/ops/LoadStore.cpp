@@ -40,15 +40,10 @@ template <class T, int N> static void gatherRows(const u64 *host, V<T> *v) {
       rows.pairs[n] = __builtin_shufflevector(low, high, 0, 1, 2, 3);
     }
     image = bits<Image>(rows);
-  } else if constexpr (RowBytes == 8) {
-    typedef u64 Whole __attribute__((vector_size(32)));
-    struct {
-      Whole fours[2];
-    } rows;
-    for (int n = 0; n < 2; ++n)
-      rows.fours[n] = Whole{*hostPointer<u64>(host[4 * n]), *hostPointer<u64>(host[4 * n + 1]),
-                            *hostPointer<u64>(host[4 * n + 2]), *hostPointer<u64>(host[4 * n + 3])};
-    image = bits<Image>(rows);
+  } else if constexpr (RowBytes <= 8) {
+    using Row = typename IntegerOf<RowBytes>::u;
+    auto row = [&](int lane) { return *hostPointer<Row>(host[lane]); };
+    image = bits<Image>(V<Row>{row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)});
   } else {
     for (int lane = 0; lane < Chunk; ++lane)
       std::memcpy(image.bytes + lane * RowBytes, hostPointer<char>(host[lane]), RowBytes);
@@ -92,31 +87,32 @@ static void loadUniform(char *file, const u32 *slots, const char *from) {
   }
 }
 
+/// All lanes, each row at an address of its own.
+template <class T, class R, int N>
+static void loadScattered(char *file, const u32 *slots, const u64 *host) {
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> v[N];
+    gatherRows<T, N>(host + c * Chunk, v);
+    rowsToColumns<T, N>(v);
+    for (int n = 0; n < N; ++n)
+      store<R>(file + slots[n], c, widen<T, R>(v[n]));
+  }
+}
+
 /// All lanes, rows with gaps between them.
 template <class T, class R, int N>
 static void loadStrided(char *file, const u32 *slots, const Strided &from) {
-  if constexpr (N == 1) {
-    R *const d = reinterpret_cast<R *>(file + slots[0]);
-    using E = std::conditional_t<std::is_signed_v<T>, Signed<R>, R>;
-    const char *at = from.first;
-    for (int lane = 0; lane < 32; ++lane, at += from.stride) {
-      T value;
-      std::memcpy(&value, at, sizeof(T));
-      d[lane] = static_cast<R>(static_cast<E>(value));
-    }
-  } else {
-    u64 host[Chunk];
-    for (int lane = 0; lane < Chunk; ++lane)
-      host[lane] = reinterpret_cast<u64>(from.first) + static_cast<u64>(lane) * from.stride;
-    for (int c = 0; c < Chunks; ++c) {
-      V<T> v[N];
-      gatherRows<T, N>(host, v);
-      rowsToColumns<T, N>(v);
-      for (int n = 0; n < N; ++n)
-        store<R>(file + slots[n], c, widen<T, R>(v[n]));
-      for (u64 &at : host)
-        at += Chunk * from.stride;
-    }
+  u64 host[Chunk];
+  for (int lane = 0; lane < Chunk; ++lane)
+    host[lane] = reinterpret_cast<u64>(from.first) + static_cast<u64>(lane) * from.stride;
+  for (int c = 0; c < Chunks; ++c) {
+    V<T> v[N];
+    gatherRows<T, N>(host, v);
+    rowsToColumns<T, N>(v);
+    for (int n = 0; n < N; ++n)
+      store<R>(file + slots[n], c, widen<T, R>(v[n]));
+    for (u64 &at : host)
+      at += Chunk * from.stride;
   }
 }
 
@@ -126,35 +122,27 @@ template <Where Space, class Base, class T, class R, int N>
   constexpr u32 RowBytes = N * sizeof(T);
   char *const file = w.file;
   Rows rows;
+  if constexpr (Space != Where::Local)
+    if (mask == ~0u && !w.observer &&
+        scattered<Space, Base, RowBytes>(w, i, i.ops[N], i.imm, rows.host)) [[likely]]
+      return loadScattered<T, R, N>(file, slots, rows.host.of);
   formAddresses<Base>(w, i.ops[N], i.imm, rows.host);
   resolve<Space, RowBytes>(w, i, mask, loadNames[int(Space)], rows);
   observe(w, i, AccessKind::Load, mask, RowBytes, rows);
   if (rows.whole)
     return loadContiguous<T, R, N>(file, slots, rows.whole);
-  bool everyLane = mask == ~0u && !w.cta->failed;
-  if (N == 1 && everyLane) {
-    // One value each: straight into the register.
-    R *const d = reinterpret_cast<R *>(file + slots[0]);
-    using E = std::conditional_t<std::is_signed_v<T>, Signed<R>, R>;
-    for (int lane = 0; lane < 32; ++lane)
-      d[lane] = static_cast<R>(static_cast<E>(*hostPointer<T>(rows.host.of[lane])));
-    return;
-  }
+  if (mask == ~0u && !w.cta->failed)
+    return loadScattered<T, R, N>(file, slots, rows.host.of);
   alignas(64) char gathered[32 * RowBytes];
-  if (!everyLane) {
-    std::memset(gathered, 0, sizeof(gathered));
-    for (u32 left = mask; left; left &= left - 1) {
-      int lane = __builtin_ctz(left);
-      if (rows.host.of[lane])
-        std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
-    }
+  std::memset(gathered, 0, sizeof(gathered));
+  for (u32 left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    if (rows.host.of[lane])
+      std::memcpy(gathered + lane * RowBytes, hostPointer<char>(rows.host.of[lane]), RowBytes);
   }
   for (int c = 0; c < Chunks; ++c) {
     V<T> v[N];
-    if (everyLane)
-      gatherRows<T, N>(rows.host.of + c * Chunk, v);
-    else
-      std::memcpy(v, gathered + c * sizeof(v), sizeof(v));
+    std::memcpy(v, gathered + c * sizeof(v), sizeof(v));
     rowsToColumns<T, N>(v);
     for (int n = 0; n < N; ++n)
       merge<R>(file + slots[n], c, mask >> (c * Chunk), widen<T, R>(v[n]));
@@ -204,6 +192,15 @@ template <Where Space, class Base, class T, class R, int N>
 [[gnu::noinline]] static void storeApart(Warp &w, const Inst &i, u32 mask, const u32 *slots) {
   constexpr u32 RowBytes = N * sizeof(T);
   Rows rows;
+  alignas(64) char image[32 * RowBytes];
+  if constexpr (Space != Where::Local)
+    if (mask == ~0u && !w.observer &&
+        scattered<Space, Base, RowBytes>(w, i, i.ops[0], i.imm, rows.host)) [[likely]] {
+      storeContiguous<T, R, N>(w.file, slots, image);
+      for (int lane = 0; lane < 32; ++lane)
+        std::memcpy(hostPointer<char>(rows.host.of[lane]), image + lane * RowBytes, RowBytes);
+      return;
+    }
   formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
   resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
   if (rows.whole) {
@@ -211,13 +208,12 @@ template <Where Space, class Base, class T, class R, int N>
     observe(w, i, AccessKind::Store, mask, RowBytes, rows);
     return storeContiguous<T, R, N>(w.file, slots, rows.whole);
   }
-  alignas(64) char scattered[32 * RowBytes];
-  storeContiguous<T, R, N>(w.file, slots, scattered);
-  observe(w, i, AccessKind::Store, mask, RowBytes, rows, scattered);
+  storeContiguous<T, R, N>(w.file, slots, image);
+  observe(w, i, AccessKind::Store, mask, RowBytes, rows, image);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
     if (rows.host.of[lane])
-      std::memcpy(hostPointer<char>(rows.host.of[lane]), scattered + lane * RowBytes, RowBytes);
+      std::memcpy(hostPointer<char>(rows.host.of[lane]), image + lane * RowBytes, RowBytes);
   }
 }
 

@@ -21,11 +21,7 @@
 
 namespace planemu::PLANEMU_ISA {
 
-/// All 32 lanes must execute; true if they do.
-bool wholeWarp(Warp &w, const Inst &i, const char *what) {
-  u32 mask = executing(w, i);
-  if (mask == ~0u)
-    return true;
+bool partialWarp(Warp &w, const Inst &i, u32 mask, const char *what) {
   if (mask)
     reportFault(w, i.line, FaultKind::PartialWarp, static_cast<unsigned>(__builtin_ctz(mask)), 0, 0,
                 what);
@@ -38,6 +34,9 @@ bool wholeWarp(Warp &w, const Inst &i, const char *what) {
 template <class Base, int Tiles>
 static bool resolveTiles(Warp &w, const Inst &i, u32 slot, AccessKind kind, const char *access,
                          Rows &rows) {
+  if (!w.observer &&
+      scattered<Where::Shared, Base, 16, 8 * Tiles>(w, i, slot, i.imm, rows.host)) [[likely]]
+    return true;
   formAddresses<Base>(w, slot, i.imm, rows.host);
   u32 lanes = ~0u >> (32 - 8 * Tiles);
   resolve<Where::Shared, 16>(w, i, lanes, access, rows);

@@ -20,8 +20,13 @@ struct MmaForm {
 MmaForm findIntegers(std::string_view shape, std::string_view a, std::string_view b, bool saturate);
 MmaForm findTf32(std::string_view shape);
 
+/// Reports a fault if `mask`, which is not all lanes, has any; false.
+bool partialWarp(Warp &w, const Inst &i, u32 mask, const char *what);
 /// All 32 lanes must execute; true if they do, else a fault is reported.
-bool wholeWarp(Warp &w, const Inst &i, const char *what);
+inline bool wholeWarp(Warp &w, const Inst &i, const char *what) {
+  u32 mask = executing(w, i);
+  return mask == ~0u || partialWarp(w, i, mask, what);
+}
 /// Transposes 8 x 8 elements in place.
 void transposeTile(u16 *tile);
 
