@@ -34,8 +34,8 @@ bool partialWarp(Warp &w, const Inst &i, u32 mask, const char *what) {
 template <class Base, int Tiles>
 static bool resolveTiles(Warp &w, const Inst &i, u32 slot, AccessKind kind, const char *access,
                          Rows &rows) {
-  if (!w.observer &&
-      scattered<Where::Shared, Base, 16, 8 * Tiles>(w, i, slot, i.imm, rows.host)) [[likely]]
+  if (!w.observer && scattered<Where::Shared, Base, 16, 8 * Tiles>(w, i, slot, i.imm, rows.host))
+      [[likely]]
     return true;
   formAddresses<Base>(w, slot, i.imm, rows.host);
   u32 lanes = ~0u >> (32 - 8 * Tiles);
