@@ -10,11 +10,17 @@
 // instruction is guarded by it. Registers and constants are 32 lanes of 2, 4 or 8 bytes, 64-byte
 // aligned. Immediates, kernel parameters and special registers are constants, so that every operand
 // is of one kind.
+//
+// A block is there twice. `insts` has every statement, for warps whose lanes are apart and for those
+// that are watched. `chain` is for the others: an Inst there runs and goes on to the one behind it
+// by itself, until the block's last one, which ends the chain; and moves whose result nobody reads
+// are left out.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_CODE_H
 #define PLANEMU_CODE_H
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,7 +30,20 @@ namespace planemu {
 
 struct Warp;
 struct Inst;
-using Exec = void (*)(Warp &, const Inst &);
+using Run = void (*)(Warp &, const Inst &);
+
+/// How an instruction is executed: alone, and in a chain, if it has a form for that.
+struct Exec {
+  Run run = nullptr, chained = nullptr;
+  bool copies = false; // all that it does is copy a register
+
+  Exec() = default;
+  /// A function, or a lambda that is one.
+  template <std::convertible_to<Run> Function>
+  constexpr Exec(Function run, Run chained = nullptr, bool copies = false)
+      : run(run), chained(chained), copies(copies) {}
+  explicit operator bool() const { return run; }
+};
 
 /// X(enumerator, name in reports): what an instruction is counted as. Classes of memory are those of
 /// the statement; generic accesses count as global ones.
@@ -74,19 +93,28 @@ struct Inst {
     ScopeGpu = 8, // gpu scope or wider
     Acquire = 16, // the access is followed by a fence of its scope
     Release = 32, // the access is preceded by one
+    List = 64,    // the operands are in `ops`
   };
 
-  Exec run = nullptr;
-  std::uint32_t s[6] = {}; // operands in the order of the decoder's calls, if they are six or fewer
-  std::uint32_t guard = 0; // predicate
-  std::uint32_t guardXor = 0;         // all ones: @!%p
-  const std::uint32_t *ops = nullptr; // all operands, where there may be more than six
-  std::int64_t imm = 0;               // address offset, or what the instruction packs here
+  Run run = nullptr;
+  Run chained = nullptr; // in Kernel::chain: runs this and all that follows
+  union {
+    std::uint32_t s[6] = {};  // operands in the order of the decoder's calls
+    const std::uint32_t *ops; // List: the same, elsewhere
+  };
+  std::uint32_t guard = 0;    // predicate
+  std::uint32_t guardXor = 0; // all ones: @!%p
+  std::int64_t imm = 0;       // address offset, or what the instruction packs here
   std::uint32_t line = 0;
   std::uint16_t cache = 0; // of Warp::regions: the region this instruction used last
   std::uint16_t flags = 0;
 };
 static_assert(sizeof(Inst) == 64);
+
+/// Operand offsets of an Inst, wherever they are.
+inline const std::uint32_t *operandsOf(const Inst &inst) {
+  return inst.flags & Inst::List ? inst.ops : inst.s;
+}
 
 /// How a block ends. The guard of the ending is in its Block, lanes whose guard is false go on to
 /// `next`.
@@ -105,6 +133,7 @@ struct BarrierSpec {
 
 struct Block {
   std::uint32_t first = 0, last = 0; // of Kernel::insts; last is exclusive
+  std::uint32_t chain = 0;           // of Kernel::chain
   Ending ending = Ending::Next;
   InstClass cls = InstClass::Part; // of the ending
   bool backward = false;           // some successor does not come later in `order`
@@ -163,7 +192,7 @@ struct Slot {
 
 struct Kernel {
   std::string name;
-  std::vector<Inst> insts;
+  std::vector<Inst> insts, chain;
   std::vector<InstClass> classes;          // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry

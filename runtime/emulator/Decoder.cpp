@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Machine.h"
 
 #include <algorithm>
 
@@ -36,11 +37,13 @@ void Decoder::failType(Type type) const {
 
 // --- Emission ---------------------------------------------------------------
 
-Inst &Decoder::emit(Exec run, std::int64_t imm, unsigned flags) {
+Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
   if (++instCount > MaxInsts)
     fail("the kernel is too large");
   Pending pending{};
-  pending.inst.run = run;
+  pending.inst.run = exec.run;
+  pending.inst.chained = exec.chained ? exec.chained : stepOfChain;
+  pending.copies = exec.copies && !guard;
   pending.inst.imm = imm;
   pending.inst.line = statement->line;
   pending.inst.flags = static_cast<std::uint16_t>(flags);
@@ -55,15 +58,15 @@ Inst &Decoder::emit(Exec run, std::int64_t imm, unsigned flags) {
   return blocks[current].insts.back().inst;
 }
 
-Inst &Decoder::emitList(Exec run, std::int64_t imm, unsigned flags) {
-  Inst &inst = emit(run, imm, flags);
+Inst &Decoder::emitList(Exec exec, std::int64_t imm, unsigned flags) {
+  Inst &inst = emit(exec, imm, flags);
   blocks[current].insts.back().list = true;
   return inst;
 }
 
-Inst &Decoder::emitBeside(InstClass as, Exec run) {
+Inst &Decoder::emitBeside(InstClass as, Exec exec) {
   InstClass own = std::exchange(cls, as);
-  Inst &inst = emit(run);
+  Inst &inst = emit(exec);
   cls = own;
   return inst;
 }

@@ -126,11 +126,11 @@ public:
   // --- For select functions: emission -------------------------------------
 
   /// Ends the current Inst: everything appended since the last emit belongs to it.
-  Inst &emit(Exec run, std::int64_t imm = 0, unsigned flags = 0);
+  Inst &emit(Exec exec, std::int64_t imm = 0, unsigned flags = 0);
   /// As emit, but the operands are always in Inst::ops.
-  Inst &emitList(Exec run, std::int64_t imm = 0, unsigned flags = 0);
+  Inst &emitList(Exec exec, std::int64_t imm = 0, unsigned flags = 0);
   /// As emit, for what a statement does besides its own work: counted as `as` in its own right.
-  Inst &emitBeside(InstClass as, Exec run);
+  Inst &emitBeside(InstClass as, Exec exec);
   Inst &lastInst() { return blocks[current].insts.back().inst; }
   /// Gives the last emitted Inst a region cache of its own.
   void needsRegionCache();
@@ -163,6 +163,8 @@ private:
     std::uint32_t firstReference, referenceCount;
     std::uint32_t guard; // 0: the true predicate
     bool list;
+    bool copies;       // reference 0 from reference 1, in all lanes that run
+    bool left = false; // out of the chain
     InstClass cls;
   };
   struct PendingBlock {
@@ -213,6 +215,8 @@ private:
   void finish();
   void orderBlocks(std::vector<std::uint32_t> &reachable);
   void assignSlots(const std::vector<std::uint32_t> &reachable);
+  void readThroughCopies(PendingBlock &block);
+  void leaveOutCopies(PendingBlock &block, std::vector<bool> &live);
   template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
 
   const PtxModule &module;

@@ -1,10 +1,11 @@
 //===- Finish.cpp - order blocks, assign slots, lay out the kernel --------===//
 //
-// Three steps after decoding:
+// Four steps after decoding:
 //   order    a weak topological order (Bourdoncle 1993): every loop is contiguous and starts with
 //   its head. Running
 //            the fragment with the lowest order first then reconverges after loops even where the
 //            text puts the latch above the head, and handles irreducible graphs
+//   copies   are read through within a block, and left out of its chain where nobody else reads them
 //   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
 //   a slot. This is
 //            sound under divergence because writes are lane-masked and a lane follows one path
@@ -12,10 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Machine.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <span>
 
 using namespace planemu;
 
@@ -134,6 +137,48 @@ template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Vis
   }
 }
 
+/// Sources that a copy earlier in the block has filled become what it was filled from. Compilers move
+/// values between registers of the same width but different types for every second operation.
+void Decoder::readThroughCopies(PendingBlock &block) {
+  std::unordered_map<std::uint32_t, std::uint32_t> copyOf; // and no constant is a copy
+  for (Pending &pending : block.insts) {
+    std::span<Reference> refs(references.data() + pending.firstReference, pending.referenceCount);
+    if (!copyOf.empty())
+      for (Reference &reference : refs)
+        if (auto copy = copyOf.find(reference.id); !reference.def && copy != copyOf.end())
+          reference.id = copy->second;
+    for (const Reference &reference : refs)
+      if (reference.def)
+        std::erase_if(copyOf, [&](const auto &copy) {
+          return copy.first == reference.id || copy.second == reference.id;
+        });
+    if (pending.copies && refs[0].id != refs[1].id &&
+        virtuals[refs[0].id].bits == virtuals[refs[1].id].bits)
+      copyOf[refs[0].id] = refs[1].id;
+  }
+}
+
+/// Copies that nobody reads need not be in the chain. `live`: by virtual id, the registers that are
+/// read behind the block.
+void Decoder::leaveOutCopies(PendingBlock &block, std::vector<bool> &live) {
+  live[block.index] = true;
+  for (std::uint32_t reference : block.barrierRefs)
+    live[reference] = true;
+  for (auto pending = block.insts.rbegin(); pending != block.insts.rend(); ++pending) {
+    std::span<Reference> refs(references.data() + pending->firstReference, pending->referenceCount);
+    if (pending->copies && !live[refs[0].id]) {
+      pending->left = true;
+      continue;
+    }
+    for (const Reference &reference : refs)
+      if (reference.def && !pending->guard)
+        live[reference.id] = false;
+    for (const Reference &reference : refs)
+      if (!reference.def)
+        live[reference.id] = true;
+  }
+}
+
 void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
   using Bits = std::vector<std::uint64_t>;
   // Dense numbers for the registers that are used at all.
@@ -179,6 +224,13 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
           liveIn[*id][word] |= fresh & ~defs[*id][word];
           changed = true;
         }
+  }
+
+  for (std::uint32_t id : reachable) {
+    std::vector<bool> live(virtuals.size(), false);
+    for (std::size_t n = 0; n < registers.size(); ++n)
+      live[registers[n]] = liveOut[id][n / 64] >> (n % 64) & 1;
+    leaveOutCopies(blocks[id], live);
   }
 
   struct Interval {
@@ -282,9 +334,11 @@ void Decoder::finish() {
 
   std::vector<std::uint32_t> reachable;
   orderBlocks(reachable);
+  for (std::uint32_t id : reachable)
+    readThroughCopies(blocks[id]);
   assignSlots(reachable);
 
-  std::vector<std::size_t> lists; // where each list of operands starts
+  std::vector<std::size_t> lists, chainLists; // where each list of operands starts
   kernel->blocks.resize(reachable.size());
   std::vector<std::uint32_t> newIndex(blocks.size(), 0);
   for (std::uint32_t position = 0; position < reachable.size(); ++position)
@@ -294,6 +348,7 @@ void Decoder::finish() {
     Block &block = kernel->blocks[position];
     block = std::move(pendingBlock.block);
     block.first = static_cast<std::uint32_t>(kernel->insts.size());
+    block.chain = static_cast<std::uint32_t>(kernel->chain.size());
     for (Pending &pending : pendingBlock.insts) {
       Inst inst = pending.inst;
       inst.guard = offsets[pending.guard];
@@ -304,14 +359,22 @@ void Decoder::finish() {
         std::uint32_t offset = offsets[references[pending.firstReference + n].id];
         if (pending.list)
           kernel->operandStore.push_back(offset);
-        if (n < 6)
+        else
           inst.s[n] = offset;
       }
+      if (pending.list)
+        inst.flags |= Inst::List;
       lists.push_back(list);
       kernel->insts.push_back(inst);
+      if (!pending.left) {
+        chainLists.push_back(list);
+        kernel->chain.push_back(inst);
+      }
       kernel->classes.push_back(pending.cls);
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
+    chainLists.push_back(SIZE_MAX);
+    kernel->chain.emplace_back().chained = endOfChain;
     block.guard = offsets[pendingBlock.guard];
     block.target = newIndex[block.target];
     block.next = newIndex[block.next];
@@ -327,7 +390,11 @@ void Decoder::finish() {
       spec.result = offsets[pendingBlock.barrierRefs[3]];
     }
   }
-  for (std::size_t n = 0; n < lists.size(); ++n)
-    if (lists[n] != SIZE_MAX)
-      kernel->insts[n].ops = kernel->operandStore.data() + lists[n];
+  auto pointToLists = [&](std::vector<Inst> &insts, const std::vector<std::size_t> &starts) {
+    for (std::size_t n = 0; n < insts.size(); ++n)
+      if (starts[n] != SIZE_MAX)
+        insts[n].ops = kernel->operandStore.data() + starts[n];
+  };
+  pointToLists(kernel->insts, lists);
+  pointToLists(kernel->chain, chainLists);
 }

@@ -77,6 +77,22 @@ private:
 
 } // namespace
 
+void planemu::stepOfChain(Warp &warp, const Inst &inst) {
+  inst.run(warp, inst);
+  PLANEMU_GO_ON(warp, inst);
+}
+
+void planemu::endOfChain(Warp &, const Inst &) {}
+
+static void runChain(Warp &warp, const Inst *inst) {
+#if __has_cpp_attribute(clang::musttail)
+  inst->chained(warp, *inst);
+#else
+  for (; inst->chained != endOfChain; ++inst)
+    inst->chained(warp, *inst);
+#endif
+}
+
 /// Adds lanes to the runnable fragments; `ready` is sorted so that the next to run is last.
 template <bool Watched>
 void WarpRun<Watched>::push(std::uint32_t block, std::uint32_t inst, std::uint32_t mask) {
@@ -178,8 +194,8 @@ std::uint32_t WarpRun<Watched>::blockedAt(const Inst &inst, std::uint32_t active
 /// The member mask that the lowest of `lanes` has at a .sync instruction.
 template <bool Watched>
 std::uint32_t WarpRun<Watched>::membersOf(const Inst &inst, std::uint32_t lanes) const {
-  std::uint32_t members, offset = inst.ops ? inst.ops[0] : inst.s[0];
-  __builtin_memcpy(&members, warp.file + offset + 4 * __builtin_ctz(lanes), 4);
+  std::uint32_t members;
+  __builtin_memcpy(&members, warp.file + *operandsOf(inst) + 4 * __builtin_ctz(lanes), 4);
   return members;
 }
 
@@ -249,6 +265,11 @@ inline bool WarpRun<Watched>::execute(std::uint32_t block, const Inst *inst, con
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
   if (warp.active != warp.live)
     return executeApart(block, inst, end);
+  const Block &whole = kernel.blocks[block];
+  if (!Watched && inst == kernel.insts.data() + whole.first) {
+    runChain(warp, kernel.chain.data() + whole.chain);
+    return true;
+  }
   for (; inst != end; ++inst)
     step(*inst);
   return true;

@@ -158,6 +158,19 @@ struct Launch {
   std::uint64_t judgedAt = 0;
 };
 
+/// In Inst::chained, which runs `inst`: goes on with the Inst behind it. Compilers that cannot promise
+/// to jump instead of calling would use up the stack; there runChain() is a loop.
+#if __has_cpp_attribute(clang::musttail)
+#define PLANEMU_GO_ON(Warp, Inst)                                                                  \
+  [[clang::musttail]] return (&(Inst))[1].chained(Warp, (&(Inst))[1])
+#else
+#define PLANEMU_GO_ON(Warp, Inst) return
+#endif
+
+/// Inst::chained of an instruction without a form for chains, and of what ends a chain.
+void stepOfChain(Warp &warp, const Inst &inst);
+void endOfChain(Warp &warp, const Inst &inst);
+
 /// Records a fault of `lane`; the first one of the lowest CTA wins.
 void reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,
                  std::uint64_t address = 0, std::uint32_t bytes = 0, const char *access = "");

@@ -25,7 +25,7 @@ void Observer::checkMembers(Warp &warp, const Inst &inst) {
   std::memcpy(&guard, warp.file + inst.guard, 4);
   std::uint32_t here = warp.active & (guard ^ inst.guardXor);
   std::uint32_t masks[32];
-  std::memcpy(masks, warp.file + (inst.ops ? inst.ops[0] : inst.s[0]), sizeof(masks));
+  std::memcpy(masks, warp.file + *operandsOf(inst), sizeof(masks));
   if (!here)
     return;
   std::uint32_t common = masks[__builtin_ctz(here)], different = 0;

@@ -88,9 +88,9 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
 }
 
 template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
-  return bytes == 4   ? copyAsync<SharedBase, 4, Sized>
-         : bytes == 8 ? copyAsync<SharedBase, 8, Sized>
-                      : copyAsync<SharedBase, 16, Sized>;
+  return bytes == 4   ? chain<copyAsync<SharedBase, 4, Sized>>
+         : bytes == 8 ? chain<copyAsync<SharedBase, 8, Sized>>
+                      : chain<copyAsync<SharedBase, 16, Sized>>;
 }
 
 /// The source size where operand 3 is a predicate that says to ignore the source.
@@ -116,11 +116,11 @@ void selectCp(Decoder &d) {
   if (!d.take(".async"))
     d.fail("only cp.async is supported");
   if (d.take(".commit_group")) {
-    d.emit(commitGroup);
+    d.emit(chain<commitGroup>);
     return;
   }
   if (d.take(".wait_all")) {
-    d.emit(waitGroups, Observer::All);
+    d.emit(chain<waitGroups>, Observer::All);
     return;
   }
   if (d.take(".wait_group")) {
@@ -128,7 +128,7 @@ void selectCp(Decoder &d) {
     if (!d.isImmediate(0, groups))
       d.fail("the number of groups is not a constant");
     d.use(0, Type::U32);
-    d.emit(waitGroups, groups);
+    d.emit(chain<waitGroups>, groups);
     return;
   }
   bool all = d.take(".ca");

@@ -108,7 +108,7 @@ template <bool Left, class T> static void emitShift(Decoder &d, T) {
   std::int64_t by;
   if (d.isImmediate(2, by) && by >= 0 && by < s64(8 * sizeof(T))) {
     d.operandUsed(2);
-    d.emit(shiftByConstant<T, Left>, by);
+    d.emit(chain<shiftByConstant<T, Left>>, by);
     return;
   }
   d.use(2, Type::U32);

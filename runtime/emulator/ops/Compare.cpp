@@ -189,7 +189,7 @@ struct Comparison {
 template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
 #define PLANEMU_RELATION(R)                                                                        \
   case Relation::R:                                                                                \
-    return {setPredicate<Relation::R, Unordered, T, Read>,                                         \
+    return {chain<setPredicate<Relation::R, Unordered, T, Read>>,                                  \
             setPredicates<Relation::R, Unordered, T, Read>,                                        \
             setRegister<Relation::R, Unordered, T, Read>};
   switch (relation) {

@@ -190,8 +190,13 @@ template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value
     store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
 }
 
-/// Operand offsets of an Inst, wherever they are.
-inline const u32 *operandsOf(const Inst &i) { return i.ops ? i.ops : i.s; }
+/// F, then what follows in the chain.
+template <Run F> void runChained(Warp &w, const Inst &i) {
+  F(w, i);
+  PLANEMU_GO_ON(w, i);
+}
+/// F as an instruction that is worth a form for chains.
+template <Run F> inline constexpr Exec chain{F, runChained<F>};
 
 // Slots are looked up before the loop: for all the compiler knows, a store to one may change the
 // Warp.
@@ -214,9 +219,10 @@ inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
 }
 
 /// Destination 0 = F(sources 1, 2, ...), by vectors.
-template <auto F, class D, class... S> void lanes(Warp &w, const Inst &i) {
+template <auto F, class D, class... S> void runLanes(Warp &w, const Inst &i) {
   lanesOf<F, D, S...>(w, i, std::index_sequence_for<S...>());
 }
+template <auto F, class D, class... S> inline constexpr Exec lanes = chain<runLanes<F, D, S...>>;
 
 template <auto F, class D, class... S, std::size_t... N>
 inline void eachOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
@@ -246,9 +252,10 @@ inline void testOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
     result |= compress(F(load<S>(w.file + i.s[1 + N], c)...)) << (c * Chunk);
   writeMask(w, i.s[0], result, mask);
 }
-template <auto F, class... S> void test(Warp &w, const Inst &i) {
+template <auto F, class... S> void runTest(Warp &w, const Inst &i) {
   testOf<F, S...>(w, i, std::index_sequence_for<S...>());
 }
+template <auto F, class... S> inline constexpr Exec test = chain<runTest<F, S...>>;
 
 } // namespace planemu::PLANEMU_ISA
 

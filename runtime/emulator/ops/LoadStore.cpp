@@ -247,7 +247,8 @@ struct Form {
 } // namespace
 
 template <Where Space, class Base, class T, class R, int N> static Exec rowsOf(const Form &f) {
-  return f.isStore ? storeRows<Space, Base, Unsigned<T>, R, N> : loadRows<Space, Base, T, R, N>;
+  return f.isStore ? chain<storeRows<Space, Base, Unsigned<T>, R, N>>
+                   : chain<loadRows<Space, Base, T, R, N>>;
 }
 
 template <Where Space, class Base, class T, class R> static Exec byCount(const Form &f) {

@@ -25,11 +25,11 @@ template <class T> static void copy(Warp &w, const Inst &i) {
 Exec copyOf(Decoder &d, unsigned bits) {
   switch (bits) {
   case 16:
-    return copy<u16>;
+    return {copy<u16>, runChained<copy<u16>>, true};
   case 32:
-    return copy<u32>;
+    return {copy<u32>, runChained<copy<u32>>, true};
   case 64:
-    return copy<u64>;
+    return {copy<u64>, runChained<copy<u64>>, true};
   default:
     d.fail("no registers of " + std::to_string(bits) + " bits");
   }
@@ -77,15 +77,15 @@ static void unpack(Warp &w, const Inst &i) {
 
 static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
   if (whole == 32 && parts == 2)
-    return packs ? pack<u32, u16> : unpack<u32, u16>;
+    return packs ? chain<pack<u32, u16>> : chain<unpack<u32, u16>>;
   if (whole == 64 && parts == 2)
-    return packs ? pack<u64, u32> : unpack<u64, u32>;
+    return packs ? chain<pack<u64, u32>> : chain<unpack<u64, u32>>;
   if (whole == 64 && parts == 4)
-    return packs ? pack<u64, u16> : unpack<u64, u16>;
+    return packs ? chain<pack<u64, u16>> : chain<unpack<u64, u16>>;
   if (whole == 16 && parts == 2)
-    return packs ? pack<u16, u16, 8> : unpack<u16, u16, 8>;
+    return packs ? chain<pack<u16, u16, 8>> : chain<unpack<u16, u16, 8>>;
   if (whole == 32 && parts == 4)
-    return packs ? pack<u32, u16, 8> : unpack<u32, u16, 8>;
+    return packs ? chain<pack<u32, u16, 8>> : chain<unpack<u32, u16, 8>>;
   d.fail("cannot split " + std::to_string(whole) + " bits into " + std::to_string(parts));
 }
 
@@ -176,6 +176,10 @@ void selectCvta(Decoder &d) {
   d.def(0, 64);
   d.useValue(d.operand(1), type);
   u64 base = shared ? SharedWindow : local ? LocalWindow : 0;
+  if (!base) {
+    d.emit(copyOf(d, 64));
+    return;
+  }
   d.emit(
       [](Warp &w, const Inst &i) {
         u32 mask = executing(w, i);
@@ -232,13 +236,13 @@ void selectSelp(Decoder &d) {
   s64 flip = d.operand(3).negated ? -1 : 0;
   switch (bitsOf(type)) {
   case 16:
-    d.emit(select<u16>, flip);
+    d.emit(chain<select<u16>>, flip);
     break;
   case 32:
-    d.emit(select<u32>, flip);
+    d.emit(chain<select<u32>>, flip);
     break;
   case 64:
-    d.emit(select<u64>, flip);
+    d.emit(chain<select<u64>>, flip);
     break;
   default:
     d.failType(type);

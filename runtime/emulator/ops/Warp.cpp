@@ -137,18 +137,18 @@ void selectShfl(Decoder &d) {
   d.use(2, Type::B32);
   d.use(3, Type::B32);
   std::int64_t by, clamp;
-  bool up = run == Exec(shuffle<Mode::Up>), butterflies = run == Exec(shuffle<Mode::Butterfly>);
+  bool up = run.run == shuffle<Mode::Up>, butterflies = run.run == shuffle<Mode::Butterfly>;
   if (d.isImmediate(3, clamp) && clamp == (up ? 0 : 31))
-    run = up                                 ? shuffleWhole<Mode::Up>
-          : butterflies                      ? shuffleWhole<Mode::Butterfly>
-          : run == Exec(shuffle<Mode::Down>) ? shuffleWhole<Mode::Down>
-                                             : shuffleWhole<Mode::Index>;
+    run = up                               ? shuffleWhole<Mode::Up>
+          : butterflies                    ? shuffleWhole<Mode::Butterfly>
+          : run.run == shuffle<Mode::Down> ? shuffleWhole<Mode::Down>
+                                           : shuffleWhole<Mode::Index>;
   if (butterflies && d.isImmediate(2, by) && d.isImmediate(3, clamp) && clamp == 31)
-    run = by == 1    ? butterfly<1>
-          : by == 2  ? butterfly<2>
-          : by == 4  ? butterfly<4>
-          : by == 8  ? butterfly<8>
-          : by == 16 ? butterfly<16>
+    run = by == 1    ? chain<butterfly<1>>
+          : by == 2  ? chain<butterfly<2>>
+          : by == 4  ? chain<butterfly<4>>
+          : by == 8  ? chain<butterfly<8>>
+          : by == 16 ? chain<butterfly<16>>
                      : run;
   d.emit(run, 0, Inst::Sync);
 }

@@ -238,7 +238,7 @@ static Operands operandsOf(Warp &w, const u32 *ops) {
 static void multiplyFloats(Warp &w, const Inst &i) {
   if (!wholeWarp(w, i, "wmma.mma"))
     return;
-  Operands o = operandsOf(w, planemu::PLANEMU_ISA::operandsOf(i));
+  Operands o = operandsOf(w, planemu::operandsOf(i));
   Matrices<f32> m;
   auto factors = [&]<int Bytes>(f32 (*read)(const char *)) {
     unpack<f32, Bytes>(w, o.aRegisters, o.a, m.a, read);
@@ -263,7 +263,7 @@ static void multiplyFloats(Warp &w, const Inst &i) {
 static void multiplyDoubles(Warp &w, const Inst &i) {
   if (!wholeWarp(w, i, "wmma.mma"))
     return;
-  Operands o = operandsOf(w, planemu::PLANEMU_ISA::operandsOf(i));
+  Operands o = operandsOf(w, planemu::operandsOf(i));
   Matrices<f64> m;
   unpack<f64, 8>(w, o.aRegisters, o.a, m.a, loadAs<f64>);
   unpack<f64, 8>(w, o.bRegisters, o.b, m.b, loadAs<f64>);
@@ -276,7 +276,7 @@ static void multiplyDoubles(Warp &w, const Inst &i) {
 template <class In, bool Saturate> static void multiplyIntegers(Warp &w, const Inst &i) {
   if (!wholeWarp(w, i, "wmma.mma"))
     return;
-  Operands o = operandsOf(w, planemu::PLANEMU_ISA::operandsOf(i));
+  Operands o = operandsOf(w, planemu::operandsOf(i));
   Matrices<s32> m;
   unpack<s32, 1>(w, o.aRegisters, o.a, m.a, loadAs<In>);
   unpack<s32, 1>(w, o.bRegisters, o.b, m.b, loadAs<In>);
