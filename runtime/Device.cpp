@@ -17,7 +17,7 @@ using namespace cudaabi;
 //===----------------------------------------------------------------------===//
 
 Result<std::shared_ptr<const Device>> Device::open(const std::string &name,
-                                                   const EmulatorSettings &settings) {
+                                                   const EmulatorSettings &settings, Log listener) {
   int ordinal = 0;
   bool emulator = name == "emulator";
   if (!emulator && name != "cuda") {
@@ -45,6 +45,7 @@ Result<std::shared_ptr<const Device>> Device::open(const std::string &name,
   std::shared_ptr<Device> device(new Device(*driver));
   device->requested = name;
   device->asked = settings;
+  device->listener = std::move(listener);
   if (emulator)
     if (Status status = (*driver)->configure(settings); !status.ok())
       return status.takeError();
@@ -74,6 +75,7 @@ Status Device::init(int ordinal) {
       return api.error(result, who);
   productName = text;
   computeCapability = unsigned(10 * major + minor);
+  log("device {}: {}, sm_{}", requested, productName, computeCapability);
   return {};
 }
 
@@ -93,7 +95,7 @@ Device::Scope::~Scope() {
     device.driver()->cuCtxSetCurrent(before);
 }
 
-Status Device::check(CUresult result, const std::string &what) const {
+Status Device::check(CUresult result, std::string_view what) const {
   if (result == CUDA_SUCCESS)
     return {};
   if (Driver::losesContext(result))

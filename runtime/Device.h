@@ -12,18 +12,21 @@
 #include "runtime/Driver.h"
 
 #include <atomic>
+#include <functional>
 
 namespace planrt {
 
 using cudaabi::CUdeviceptr;
 using cudaabi::CUresult;
 using DriverPtr = std::shared_ptr<const Driver>;
+/// Takes a line about what has been chosen; may be null.
+using Log = std::function<void(const std::string &line)>;
 
 class Device {
 public:
   /// `name` is "emulator", "cuda" or "cuda:N"; a GPU takes no settings but threads, which it ignores.
-  static planc::Result<std::shared_ptr<const Device>> open(const std::string &name,
-                                                           const EmulatorSettings &settings = {});
+  static planc::Result<std::shared_ptr<const Device>>
+  open(const std::string &name, const EmulatorSettings &settings = {}, Log listener = nullptr);
   ~Device();
 
   /// Makes the context current, and puts back at the end which one was.
@@ -49,9 +52,14 @@ public:
   const EmulatorSettings &settings() const { return asked; }
 
   /// Success, or an error of the call `what`; remembers a lost context.
-  planc::Status check(CUresult result, const std::string &what) const;
+  planc::Status check(CUresult result, std::string_view what) const;
   /// The error of every call after the context was lost.
   planc::Status alive() const;
+
+  template <class... Args> void log(fmt::format_string<Args...> text, Args &&...args) const {
+    if (listener)
+      listener(fmt::format(text, std::forward<Args>(args)...));
+  }
 
 private:
   explicit Device(DriverPtr library) : library(std::move(library)) {}
@@ -61,6 +69,7 @@ private:
   std::string requested;
   std::string productName;
   EmulatorSettings asked;
+  Log listener;
   unsigned computeCapability = 0;
   cudaabi::CUdevice handle = 0;
   cudaabi::CUcontext context = nullptr;

@@ -153,7 +153,7 @@ bool Driver::losesContext(CUresult result) {
   }
 }
 
-Error Driver::error(CUresult result, const std::string &what) const {
+Error Driver::error(CUresult result, std::string_view what) const {
   ErrorKind kind = ErrorKind::Device;
   switch (result) {
   case CUDA_ERROR_OUT_OF_MEMORY:

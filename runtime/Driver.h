@@ -84,7 +84,7 @@ public:
   std::string describe(cudaabi::CUresult result) const;
 
   /// An error of the call `what`, with the kind that the result has.
-  planc::Error error(cudaabi::CUresult result, const std::string &what) const;
+  planc::Error error(cudaabi::CUresult result, std::string_view what) const;
 
   /// After such a result every later call of the context fails too.
   static bool losesContext(cudaabi::CUresult result);

@@ -38,7 +38,7 @@ static float element(bundle::Dtype dtype, std::span<const std::byte> bytes, size
 
 void planrt::argmax(const bundle::Buffer &logits, std::span<const std::byte> bytes,
                     std::span<int32_t> out) {
-  size_t rowBytes = bytes.size() / out.size();
+  size_t rowBytes = bytes.size() / size_t(logits.rows);
   for (size_t row = 0; row < out.size(); ++row) {
     std::span<const std::byte> values = bytes.subspan(row * rowBytes, rowBytes);
     int32_t best = 0;

@@ -14,8 +14,8 @@ namespace planrt {
 planc::Status embed(const Weights &weights, const std::string &table,
                     std::span<const int32_t> tokenIds, std::span<std::byte> out);
 
-/// For every row the lowest index of its maximum. NaN orders below every number; a row of NaN gives
-/// 0.
+/// For every row that `out` has an element for, the lowest index of its maximum. NaN orders below
+/// every number; a row of NaN gives 0.
 void argmax(const planc::bundle::Buffer &logits, std::span<const std::byte> bytes,
             std::span<int32_t> out);
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Kernels.h"
 
-#include <algorithm>
+#include "runtime/Images.h"
 
 using namespace planc;
 using namespace planrt;
@@ -14,24 +14,6 @@ using namespace cudaabi;
 
 /// Shared memory above this has to be asked for.
 static constexpr uint32_t plainSharedBytes = 48 * 1024;
-
-/// Can PTX of this target become code for `sm`? Names that end in `a` are for one architecture
-/// only, names that end in `f` for the later ones of its family.
-static bool ptxRunsOn(const bundle::Target &target, unsigned sm) {
-  if (target.name.ends_with('a'))
-    return target.sm == sm;
-  return target.sm <= sm && (!target.name.ends_with('f') || target.sm / 10 == sm / 10);
-}
-
-/// The target whose PTX is taken: the highest; of two with one number the specific one.
-static const bundle::Target *choosePtx(const bundle::Manifest &manifest, unsigned sm) {
-  const bundle::Target *best = nullptr;
-  for (const bundle::Target &target : manifest.targets)
-    if (ptxRunsOn(target, sm) &&
-        (!best || std::pair(best->sm, best->name) < std::pair(target.sm, target.name)))
-      best = &target;
-  return best;
-}
 
 Result<std::unique_ptr<Kernels>> Kernels::load(BundlePtr bundle, DevicePtr device,
                                                const bundle::Program &program) {
@@ -87,26 +69,24 @@ Result<CUresult> Kernels::tryImage(const bundle::Kernel &kernel, const std::stri
   loaded[kernel.name] = entry;
 
   std::string taken = target + (cubin ? " cubin" : " ptx");
+  device->log("kernel \"{}\": {}", kernel.name, taken);
   if (choice.find(taken) == std::string::npos)
     choice += choice.empty() ? taken : ", " + taken;
   return CUDA_SUCCESS;
 }
 
 Status Kernels::add(const bundle::Kernel &kernel) {
-  for (const bundle::Target &target : bundle->manifest().targets) {
-    if (target.sm != device->sm() || !kernel.targets.at(target.name).cubin)
-      continue;
-    Result<CUresult> result = tryImage(kernel, target.name, true);
+  const bundle::Manifest &manifest = bundle->manifest();
+  for (const bundle::Target *target : cubinTargets(manifest, kernel, device->sm())) {
+    Result<CUresult> result = tryImage(kernel, target->name, true);
     if (!result.ok() || *result == CUDA_SUCCESS)
       return result.ok() ? Status() : result.takeError();
   }
-  std::string targets;
-  for (const bundle::Target &target : bundle->manifest().targets)
-    targets += (targets.empty() ? "" : ", ") + target.name;
-  const bundle::Target *target = choosePtx(bundle->manifest(), device->sm());
+  const bundle::Target *target = choosePtx(manifest, device->sm());
   if (!target)
-    return makeError(ErrorKind::Environment, "the bundle has images for {}, none runs on sm_{}",
-                     targets, device->sm());
+    return noImage(manifest, *device);
+  if (Status status = checkPtxVersion(*bundle, *device, kernel, *target); !status.ok())
+    return status;
   Result<CUresult> result = tryImage(kernel, target->name, false);
   if (result.ok() && *result != CUDA_SUCCESS)
     return device->driver().error(*result, fmt::format("kernel \"{}\", {} ptx on sm_{}",

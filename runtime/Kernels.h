@@ -1,9 +1,6 @@
 //===- Kernels.h - a program's kernels, loaded on a device -----------------===//
 //
-// Chooses the image of each kernel and gets its function. The choice is the same on every device:
-// the cubin made for its architecture if the bundle has one and the driver takes it; else, only
-// when the driver says that the cubin is for another GPU, the PTX of the highest target not above
-// it.
+// Loads of each kernel the image that Images.h says, and gets its function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PLANRT_KERNELS_H

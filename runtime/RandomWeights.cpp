@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Bundle/RandomWeights.h"
-#include "runtime/Weights.h"
+#include "runtime/Programs.h"
 
 #include <algorithm>
 
@@ -126,7 +126,7 @@ public:
 };
 } // namespace
 
-Status Weights::fill(uint64_t seed) {
+Status Weights::fill(uint64_t seed, const Progress &progress) {
   Device::Scope scope(*home);
   CUmemAllocationProp properties = propertiesFor(*home);
   size_t granularity = 0;
@@ -145,10 +145,19 @@ Status Weights::fill(uint64_t seed) {
         size = std::max(size, std::min(bytes, maxBlockBytes));
       }
     }
+  uint64_t done = 0, total = 0;
+  for (const auto &[kind, size] : sizes)
+    total += size;
+  if (Status status = checkMemory(*home, total, "the random weights take"); !status.ok())
+    return status;
+  if (Status status = report(progress, 0, total); !status.ok())
+    return status;
   std::map<bundle::RandomKind, Block> blocks;
   for (const auto &[kind, size] : sizes) {
     Block &block = blocks.try_emplace(kind, home, kind).first->second;
     if (Status status = block.create(size, granularity, seed); !status.ok())
+      return status;
+    if (Status status = report(progress, done += size, total); !status.ok())
       return status;
   }
   for (auto &[name, operand] : operands)
@@ -175,9 +184,12 @@ Status Weights::fill(uint64_t seed) {
   return {};
 }
 
-Result<WeightsPtr> Weights::random(BundlePtr bundle, DevicePtr device, uint64_t seed) {
+Result<WeightsPtr> Weights::random(BundlePtr bundle, DevicePtr device, uint64_t seed,
+                                   const Progress &progress) {
   std::shared_ptr<Weights> weights(new Weights(std::move(bundle), std::move(device)));
-  if (Status status = weights->fill(seed); !status.ok())
+  if (Status status = weights->checkDevice(); !status.ok())
+    return status.takeError();
+  if (Status status = weights->fill(seed, progress); !status.ok())
     return status.takeError();
   return WeightsPtr(weights);
 }

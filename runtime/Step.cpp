@@ -1,24 +1,30 @@
 //===- Step.cpp - one program, run on sequences of a session ----------------===//
 //
-// Opening a step resolves every argument to an address, so that running one is: fill the block, go
-// through the runs, commit.
+// Opening resolves everything to addresses, so that a step is: fill the block, go through the runs,
+// commit. What a step does from the third one on allocates nothing: messages are made when
+// something fails.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Step.h"
 
 #include "runtime/HostOps.h"
+#include "runtime/Programs.h"
+#include "runtime/Ranges.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace planc;
 using namespace planrt;
 using namespace cudaabi;
-using bundle::ArgKind;
 
 //===----------------------------------------------------------------------===//
 // Opening
 //===----------------------------------------------------------------------===//
+
+Step::Step(std::shared_ptr<Session> session, const bundle::Program &program,
+           const StepOptions &options)
+    : owner(std::move(session)), plan(program), options(options),
+      device(owner->weights()->device()), rowStore(program.rows), argmax(program.rows) {}
 
 Result<std::unique_ptr<Step>> Step::open(std::shared_ptr<Session> session,
                                          const std::string *program, const StepOptions &options) {
@@ -30,83 +36,61 @@ Result<std::unique_ptr<Step>> Step::open(std::shared_ptr<Session> session,
       program ? manifest.findProgram(*program) : &manifest.programs.front();
   if (!found)
     return fileError(bundle->path(), "there is no program \"{:.80}\"", *program);
-  // Rows of other modes are not tokens of different sequences.
-  if (found->mode != "decode" && found->mode != "multi_seq")
+  if (!runsTokens(*found))
     return fileError(bundle->path(),
                      "program \"{}\" has mode \"{:.40}\", planrt runs decode and "
                      "multi_seq",
                      found->name, found->mode);
   std::unique_ptr<Step> step(new Step(std::move(session), *found, options));
-  if (Status status = step->device->alive(); !status.ok())
-    return status.takeError();
-  Result<std::unique_ptr<Kernels>> kernels = Kernels::load(bundle, step->device, *found);
-  if (!kernels.ok())
-    return kernels.takeError();
-  step->kernels = std::move(*kernels);
-  using Layout = StepMemory::Layout;
-  const EmulatorSettings &asked = step->device->settings();
-  // Counters are kept by the names of ranges, which edges have only if they do not share theirs.
-  Layout layout = asked.checks                         ? Layout::Apart
-                  : options.unshared || asked.counters ? Layout::Unshared
-                                                       : Layout::Shared;
-  step->outlives = layout != Layout::Shared;
-  Result<std::unique_ptr<StepMemory>> memory =
-      StepMemory::create(step->device, *found, *step->kernels, layout);
-  if (!memory.ok())
-    return memory.takeError();
-  step->memory = std::move(*memory);
-  step->bindArguments();
-  step->cutRuns();
-  Device::Scope scope(*step->device);
-  CUresult result = step->device->driver()->cuStreamCreate(&step->stream, CU_STREAM_NON_BLOCKING);
-  if (Status status = step->device->check(result, "cannot make a stream"); !status.ok())
+  if (Status status = step->prepareDevice(); !status.ok())
     return status.takeError();
   return step;
 }
 
+Status Step::prepareDevice() {
+  if (Status status = device->alive(); !status.ok())
+    return status;
+  Device::Scope scope(*device);
+  Result<std::unique_ptr<Kernels>> loaded = Kernels::load(owner->weights()->bundle(), device, plan);
+  if (!loaded.ok())
+    return loaded.takeError();
+  kernels = std::move(*loaded);
+  using Layout = StepMemory::Layout;
+  const EmulatorSettings &asked = device->settings();
+  // Counters are kept by the names of ranges, which edges have only if they do not share theirs.
+  Layout layout = asked.checks                         ? Layout::Apart
+                  : options.unshared || asked.counters ? Layout::Unshared
+                                                       : Layout::Shared;
+  outlives = layout != Layout::Shared;
+  Result<std::unique_ptr<StepMemory>> placed = StepMemory::create(device, plan, *kernels, layout);
+  if (!placed.ok())
+    return placed.takeError();
+  memory = std::move(*placed);
+  const bundle::Model &model = owner->weights()->bundle()->manifest().model;
+  inputs = std::make_unique<StepInputs>(*memory, plan.rows, model);
+  launches = std::make_unique<LaunchList>(plan, *owner, *kernels, *memory);
+  cutRuns();
+  if (options.timeline) {
+    Result<std::unique_ptr<Timeline>> made = Timeline::create(device, plan.launch_list.size());
+    if (!made.ok())
+      return made.takeError();
+    timeline = std::move(*made);
+  }
+  return device->check(device->driver()->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                       "cannot make a stream");
+}
+
 Step::~Step() {
   Device::Scope scope(*device);
+  if (inFlight)
+    (void)end(makeError(ErrorKind::Cancelled, "the step is freed"), nullptr);
   const Driver &api = device->driver();
   for (Run &run : runs)
     if (run.graph)
       api->cuGraphExecDestroy(run.graph);
+  timeline.reset();
   if (stream)
     api->cuStreamDestroy_v2(stream);
-}
-
-CUdeviceptr Step::address(const bundle::Arg &arg, size_t launch) const {
-  switch (arg.kind) {
-  case ArgKind::buffer:
-    return memory->edge(*arg.name)->address;
-  case ArgKind::weight:
-    return owner->weights()->address(*arg.name, arg.part == "scales");
-  case ArgKind::state:
-    return owner->pool(*arg.name);
-  case ArgKind::input:
-    return memory->input(*arg.name)->address;
-  case ArgKind::scratch:
-    return memory->scratch(launch);
-  case ArgKind::counters:
-    return memory->counters(launch);
-  }
-  return 0;
-}
-
-void Step::bindArguments() {
-  starts.resize(plan.launch_list.size());
-  for (size_t i = 0; i < starts.size(); ++i) {
-    const bundle::Launch &launch = plan.launch_list[i];
-    if (!launch.kernel)
-      continue;
-    Start &start = starts[i];
-    start.kernel = &kernels->find(*launch.kernel);
-    for (const bundle::Arg &arg : launch.args)
-      start.values.push_back(address(arg, i));
-    for (CUdeviceptr &value : start.values)
-      start.pointers.push_back(&value);
-    start.label = fmt::format("group {} \"{}\" (nodes {})", launch.group, launch.rule,
-                              fmt::join(launch.nodes, ", "));
-  }
 }
 
 const bundle::Buffer &Step::buffer(const std::string &edge) const {
@@ -119,7 +103,7 @@ void Step::cutRuns() {
     const bundle::Launch &launch = plan.launch_list[i];
     bool onDevice = launch.where == "device";
     if (runs.empty() || runs.back().device != onDevice)
-      runs.push_back({onDevice, i, i, {}, nullptr});
+      runs.push_back({onDevice, i, i, {}, {}, nullptr});
     Run &run = runs.back();
     run.end = i + 1;
     for (const bundle::HostOp &op : launch.host)
@@ -131,131 +115,171 @@ void Step::cutRuns() {
             (run.readBack.empty() || run.readBack.back() != &buffer))
           run.readBack.push_back(&buffer);
   }
+  for (Run &run : runs)
+    run.failure = fmt::format("groups {} to {} failed", plan.launch_list[run.begin].group,
+                              plan.launch_list[run.end - 1].group);
 }
 
 //===----------------------------------------------------------------------===//
-// Running
+// Beginning and ending
 //===----------------------------------------------------------------------===//
 
-Result<std::vector<int32_t>> Step::run(std::span<const uint32_t> sequences,
-                                       std::span<const int32_t> newTokens, const Visitor &visit) {
+Status Step::begin(std::span<const uint32_t> sequences, const int32_t *tokens,
+                   const Visitor *newVisitor) {
+  if (inFlight)
+    return makeError(ErrorKind::Usage, "the step is running; wait for it first");
   if (sequences.empty() || sequences.size() > plan.rows)
     return makeError(ErrorKind::Usage, "a step of {} sequences, program \"{}\" has {} rows",
                      sequences.size(), plan.name, plan.rows);
   if (Status status = device->alive(); !status.ok())
-    return status.takeError();
-  Result<std::vector<Row>> rows = owner->prepare(sequences, newTokens);
-  if (!rows.ok())
-    return rows.takeError();
-  fillBlock(*rows);
-  lastRows.clear();
+    return status;
+  cancelled = false;
+  // A refusal leaves the last step's logits; the rows of this one go where theirs were.
+  if (Status status = owner->prepare(sequences, tokens, {rowStore.data(), sequences.size()});
+      !status.ok())
+    return status;
+  rowCount = sequences.size();
+  inFlight = true;
   deviceStarted = false;
-  Status status;
-  {
-    Device::Scope scope(*device);
-    status = execute(visit);
-    visiting.reset();
-    if (!status.ok()) {
-      // Copies from the block must not run on while the next step fills it.
-      device->driver()->cuStreamSynchronize(stream);
-      memory->clearCounters();
-    }
-  }
-  if (!status.ok()) {
-    owner->abandon(*rows, deviceStarted);
-    return status.takeError();
-  }
-  owner->commit(*rows);
-  lastRows = std::move(*rows);
-  return std::vector<int32_t>(tokens.begin(), tokens.begin() + long(lastRows.size()));
+  wantsArgmax = false;
+  nextRun = 0;
+  visitor = newVisitor;
+  Device::Scope scope(*device);
+  Range range(plan.name.c_str());
+  if (timeline)
+    timeline->beginStep();
+  inputs->fill(rows(), *owner);
+  Status status = copySharedBlocks();
+  if (status.ok())
+    status = executeUpToDevice();
+  return status.ok() ? Status() : end(std::move(status), nullptr);
 }
 
-template <class T> std::span<T> Step::input(const std::string &name) {
-  const StepMemory::Value *value = memory->input(name);
-  if (!value)
+Status Step::checkNext(const int32_t *next) const {
+  if (!next || logitsBuffer)
     return {};
-  return {reinterpret_cast<T *>(value->block.data()), value->bytes / sizeof(T)};
+  return makeError(ErrorKind::Usage, "program \"{}\" has no logits to choose a token from",
+                   plan.name);
 }
 
-void Step::fillBlock(std::span<const Row> rows) {
-  const bundle::Model &model = owner->weights()->bundle()->manifest().model;
-  size_t n = plan.rows, tableWidth = size_t(model.blocksPerSequence());
-  // Rows that idle read zeros and write nothing. A program need not have every input.
-  auto set = [&]<class T>(const char *name, size_t index, T value) {
-    if (std::span<T> values = input<T>(name); !values.empty())
-      values[index] = value;
-  };
-  std::span<int32_t> tables = input<int32_t>("block_tables");
-  for (size_t r = 0; r < n; ++r) {
-    Row row = r < rows.size() ? rows[r] : Row();
-    bool idle = r >= rows.size();
-    set("token_ids", r, row.token);
-    for (size_t stream = 0; stream < 3; ++stream) // text: t, h and w are all the token's index
-      set("positions", stream * n + r, int32_t(row.position));
-    set("seq_lens", r, idle ? 0 : int32_t(row.position + 1));
-    set("slots_in", r, row.slotIn);
-    set("slots_out", r, row.slotOut);
-    std::span<const int32_t> blocks;
-    int64_t slot = -1;
-    if (!idle) {
-      blocks = owner->blocks(row.sequence);
-      slot = blocks[size_t(row.position / model.kv_block)] * model.kv_block +
-             row.position % model.kv_block;
-    }
-    set("slot_mapping", r, slot);
-    if (!tables.empty()) {
-      std::span<int32_t> table = tables.subspan(r * tableWidth, tableWidth);
-      std::fill(std::copy(blocks.begin(), blocks.end(), table.begin()), table.end(), 0);
-    }
-  }
-}
-
-Status Step::execute(const Visitor &visit) {
-  tokens.assign(plan.rows, 0);
-  for (Run &run : runs) {
-    if (visit || !run.device) {
-      if (Status status = executeVisited(run, visit); !status.ok())
-        return status;
-    } else if (Status status = executeDevice(run); !status.ok()) {
-      return status;
-    }
-  }
-  ++steps;
+Status Step::wait(int32_t *next) {
+  if (!inFlight)
+    return makeError(ErrorKind::Usage, "no step is running");
+  if (Status status = checkNext(next); !status.ok())
+    return status;
+  wantsArgmax = next;
+  Device::Scope scope(*device);
+  if (Status status = end(executeRest(), next ? argmax.data() : nullptr); !status.ok())
+    return status;
+  if (next)
+    std::copy_n(argmax.begin(), rowCount, next);
   return {};
 }
 
-Status Step::executeDevice(Run &run) {
-  if (steps > 0 && !options.noGraph && !run.graph)
+Status Step::end(Status status, const int32_t *next) {
+  inFlight = false;
+  visitor = nullptr;
+  visiting.reset();
+  if (status.ok()) {
+    owner->commit(rows(), next);
+    ++steps;
+    return {};
+  }
+  // Copies from the block must not run on while the next step fills it.
+  device->driver()->cuStreamSynchronize(stream);
+  memory->clearCounters();
+  owner->abandon(rows(), deviceStarted);
+  rowCount = 0;
+  return status;
+}
+
+Status Step::checkCancelled() const {
+  if (!cancelled.load(std::memory_order_relaxed))
+    return {};
+  return makeError(ErrorKind::Cancelled, "the step was cancelled");
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+Status Step::executeUpToDevice() {
+  for (; nextRun < runs.size(); ++nextRun) {
+    Run &run = runs[nextRun];
+    if (Status status = checkCancelled(); !status.ok())
+      return status;
+    if (run.device)
+      return launch(run);
+    if (Status status = executeHost(run); !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status Step::executeRest() {
+  while (nextRun < runs.size()) {
+    if (Status status = finishRun(runs[nextRun]); !status.ok())
+      return status;
+    ++nextRun;
+    if (Status status = executeUpToDevice(); !status.ok())
+      return status;
+  }
+  return checkCancelled();
+}
+
+/// Waits for a device run.
+Status Step::finishRun(Run &run) {
+  if (Status status = synchronize(run.failure); !status.ok())
+    return status;
+  return timeline ? timeline->endRun() : Status();
+}
+
+Status Step::launch(Run &run) {
+  deviceStarted = true;
+  if (visited())
+    return executeVisited(run);
+  if (timeline || options.noGraph || steps == 0) {
+    Status status = enqueue(run);
+    // A kernel's fault is the result of a later call, which is not to blame.
+    if (!status.ok() && status.error().kind == ErrorKind::DeviceLost) {
+      Error error = status.takeError();
+      error.message = fmt::format("{}: {}", run.failure, error.message);
+      return error;
+    }
+    return status;
+  }
+  if (!run.graph)
     if (Status status = capture(run); !status.ok())
       return status;
-  std::string failure = fmt::format("groups {} to {} failed", plan.launch_list[run.begin].group,
-                                    plan.launch_list[run.end - 1].group);
-  deviceStarted = true;
-  if (run.graph) {
-    if (Status status = device->check(device->driver()->cuGraphLaunch(run.graph, stream),
-                                      "cannot start the step");
-        !status.ok())
-      return status;
-  } else if (Status status = enqueue(run); !status.ok()) {
-    // A kernel's fault is the result of a later call, which is not to blame.
-    Error error = status.takeError();
-    if (error.kind == ErrorKind::DeviceLost)
-      error.message = fmt::format("{}: {}", failure, error.message);
-    return error;
-  }
-  return synchronize(failure);
+  return device->check(device->driver()->cuGraphLaunch(run.graph, stream), "cannot start the step");
 }
 
 Status Step::enqueue(const Run &run) {
   if (Status status = copyBlock(false); !status.ok())
     return status;
-  for (size_t i = run.begin; i < run.end; ++i)
-    if (Status status = start(i); !status.ok())
+  if (timeline)
+    if (Status status = timeline->beginRun(stream); !status.ok())
       return status;
+  for (size_t i = run.begin; i < run.end; ++i) {
+    if (Status status = checkCancelled(); !status.ok())
+      return status;
+    if (Status status = startEntry(i); !status.ok())
+      return status;
+  }
   for (const bundle::Buffer *buffer : run.readBack)
     if (Status status = copyBack(*buffer); !status.ok())
       return status;
   return {};
+}
+
+Status Step::startEntry(size_t entry) {
+  if (!timeline || !launches->hasKernel(entry))
+    return launches->start(entry, stream);
+  if (Status status = timeline->beginDevice(entry, stream); !status.ok())
+    return status;
+  if (Status status = launches->start(entry, stream); !status.ok())
+    return status;
+  return timeline->endDevice(entry, stream);
 }
 
 Status Step::capture(Run &run) {
@@ -277,61 +301,105 @@ Status Step::capture(Run &run) {
   return status;
 }
 
-/// Entry by entry, waiting for each; host runs without a visitor come this way too.
-Status Step::executeVisited(const Run &run, const Visitor &visit) {
-  auto call = [&](size_t index, bool done) -> Status {
-    const bundle::Launch &launch = plan.launch_list[index];
-    visiting = {launch.group, done};
-    return visit ? visit(index, launch, done) : Status();
-  };
-  // A visitor may read step inputs and what the host has written, so they go over at once.
-  if (visit)
-    if (Status status = copyBlock(true); !status.ok())
+//===----------------------------------------------------------------------===//
+// Entry by entry
+//===----------------------------------------------------------------------===//
+
+Status Step::visit(size_t entry, bool done) {
+  const bundle::Launch &launch = plan.launch_list[entry];
+  visiting = {launch.group, done};
+  return visitor ? (*visitor)(entry, launch, done) : Status();
+}
+
+/// Waits for every kernel.
+Status Step::executeVisited(const Run &run) {
+  if (Status status = copyBlock(true); !status.ok())
+    return status;
+  if (timeline)
+    if (Status status = timeline->beginRun(stream); !status.ok())
       return status;
   for (size_t i = run.begin; i < run.end; ++i) {
     const bundle::Launch &launch = plan.launch_list[i];
-    if (Status status = call(i, false); !status.ok())
+    if (Status status = checkCancelled(); !status.ok())
       return status;
-    for (const bundle::HostOp &op : launch.host)
-      if (Status status = executeHost(op); !status.ok())
-        return status;
-    if (visit && !launch.host.empty())
-      if (Status status = copyBlock(true); !status.ok())
-        return status;
+    if (Status status = visit(i, false); !status.ok())
+      return status;
     if (launch.kernel) {
-      deviceStarted = true;
-      if (Status status = start(i); !status.ok())
+      if (Status status = startEntry(i); !status.ok())
         return status;
-      if (Status status = synchronize(fmt::format("group {} ({}), kernel \"{}\" failed",
-                                                  launch.group, launch.rule, *launch.kernel));
-          !status.ok())
-        return status;
+      if (Status status = device->check(device->driver()->cuStreamSynchronize(stream), "");
+          !status.ok()) {
+        Error error = status.takeError();
+        error.message = fmt::format("{}, kernel \"{}\" failed{}", launches->label(i),
+                                    *launch.kernel, error.message);
+        return error;
+      }
     }
-    if (Status status = call(i, true); !status.ok())
+    if (Status status = visit(i, true); !status.ok())
       return status;
   }
   for (const bundle::Buffer *buffer : run.readBack)
     if (Status status = copyBack(*buffer); !status.ok())
       return status;
-  return run.device ? synchronize("cannot read results back") : Status();
+  return {};
 }
 
-Status Step::start(size_t index) {
-  const bundle::Launch &launch = plan.launch_list[index];
-  if (!launch.kernel)
-    return {};
-  Start &start = starts[index];
-  const bundle::KernelTarget &target = *start.kernel->target;
-  if (device->driver().labelsLaunches())
-    device->driver().labelLaunch(start.label);
-  CUresult result = device->driver()->cuLaunchKernel(
-      start.kernel->function, target.grid[0], target.grid[1], target.grid[2], target.block[0],
-      target.block[1], target.block[2], target.shared_bytes, stream, start.pointers.data(),
-      nullptr);
-  if (result == CUDA_SUCCESS)
-    return {};
-  return device->check(result, fmt::format("group {} ({}), cannot start kernel \"{}\"",
-                                           launch.group, launch.rule, *launch.kernel));
+Status Step::executeHost(const Run &run) {
+  // A visitor may read step inputs and what the host has written, so they go over at once.
+  if (visited())
+    if (Status status = copyBlock(true); !status.ok())
+      return status;
+  for (size_t i = run.begin; i < run.end; ++i) {
+    const bundle::Launch &launch = plan.launch_list[i];
+    if (Status status = visit(i, false); !status.ok())
+      return status;
+    if (timeline)
+      timeline->beginHost(i);
+    for (const bundle::HostOp &op : launch.host)
+      if (Status status = executeHostOp(op); !status.ok())
+        return status;
+    if (timeline)
+      timeline->endHost(i);
+    if (visited() && !launch.host.empty())
+      if (Status status = copyBlock(true); !status.ok())
+        return status;
+    if (Status status = visit(i, true); !status.ok())
+      return status;
+  }
+  return {};
+}
+
+Status Step::executeHostOp(const bundle::HostOp &op) {
+  if (op.op == "embed") {
+    std::span<std::byte> ids = memory->input(op.inputs[0])->block;
+    return embed(*owner->weights(), *op.weight,
+                 {reinterpret_cast<const int32_t *>(ids.data()), ids.size() / sizeof(int32_t)},
+                 memory->edge(op.outputs[0])->block);
+  }
+  if (wantsArgmax)
+    planrt::argmax(*logitsBuffer, memory->edge(op.inputs[0])->readBack,
+                   std::span(argmax).first(rowCount));
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// A row that would write a block of which a fork holds a share writes a copy of it.
+Status Step::copySharedBlocks() {
+  for (const Row &row : rows()) {
+    if (row.copyFrom < 0)
+      continue;
+    for (const Session::Cache &cache : owner->caches()) {
+      CUresult result = device->driver()->cuMemcpyDtoDAsync_v2(
+          cache.address + uint64_t(row.block) * cache.blockBytes,
+          cache.address + uint64_t(row.copyFrom) * cache.blockBytes, cache.blockBytes, stream);
+      if (Status status = device->check(result, "cannot copy a KV block"); !status.ok())
+        return status;
+    }
+  }
+  return {};
 }
 
 Status Step::copyBlock(bool wait) {
@@ -352,16 +420,8 @@ Status Step::copyBack(const bundle::Buffer &buffer) {
                        "cannot read results back");
 }
 
-Status Step::synchronize(const std::string &what) {
+Status Step::synchronize(std::string_view what) {
   return device->check(device->driver()->cuStreamSynchronize(stream), what);
-}
-
-Status Step::executeHost(const bundle::HostOp &op) {
-  if (op.op == "embed")
-    return embed(*owner->weights(), *op.weight, input<int32_t>(op.inputs[0]),
-                 memory->edge(op.outputs[0])->block);
-  argmax(buffer(op.inputs[0]), memory->edge(op.inputs[0])->readBack, tokens);
-  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,9 +431,10 @@ Status Step::executeHost(const bundle::HostOp &op) {
 Status Step::logits(uint32_t row, std::span<float> out) const {
   if (!logitsBuffer)
     return makeError(ErrorKind::Usage, "program \"{}\" has no logits", plan.name);
-  if (row >= lastRows.size())
-    return makeError(ErrorKind::Usage, "there is no row {}, the last step had {}", row,
-                     lastRows.size());
+  if (inFlight)
+    return makeError(ErrorKind::Usage, "the step is running; wait for it first");
+  if (row >= rowCount)
+    return makeError(ErrorKind::Usage, "there is no row {}, the last step had {}", row, rowCount);
   if (out.size() != size_t(logitsBuffer->dim))
     return makeError(ErrorKind::Usage, "a row of logits has {} values, not {}", logitsBuffer->dim,
                      out.size());
@@ -381,6 +442,20 @@ Status Step::logits(uint32_t row, std::span<float> out) const {
   widenRow(*logitsBuffer,
            memory->edge(logitsBuffer->edge)->readBack.subspan(row * rowBytes, rowBytes), out);
   return {};
+}
+
+Result<Timeline::Slice> Step::slice(size_t entry) const {
+  if (!timeline)
+    return makeError(ErrorKind::Usage, "the step was not opened with `timeline`");
+  if (inFlight || rowCount == 0)
+    return makeError(ErrorKind::Usage, "no step has run");
+  if (entry >= plan.launch_list.size())
+    return makeError(ErrorKind::Usage, "there is no entry {}, the launch list has {}", entry,
+                     plan.launch_list.size());
+  const Timeline::Slice &slice = timeline->slice(entry);
+  if (!slice.ran)
+    return makeError(ErrorKind::Usage, "{} had nothing to do", launches->label(entry));
+  return slice;
 }
 
 Status Step::readBuffer(const std::string &edge, std::span<std::byte> out) const {

@@ -6,12 +6,16 @@
 // second captures each device run as a graph, which later steps replay: all that changes is in the
 // block.
 //
+// begin() goes up to the first device run and leaves it running; wait() does the rest. Between the
+// two the step is *in flight*, and ends either committed or abandoned.
+//
 //===----------------------------------------------------------------------===//
 #ifndef PLANRT_STEP_H
 #define PLANRT_STEP_H
 
-#include "runtime/Session.h"
-#include "runtime/StepMemory.h"
+#include "runtime/LaunchList.h"
+#include "runtime/StepInputs.h"
+#include "runtime/Timeline.h"
 
 #include <functional>
 
@@ -20,6 +24,8 @@ namespace planrt {
 struct StepOptions {
   bool unshared = false;
   bool noGraph = false;
+  bool debug = false;
+  bool timeline = false;
 };
 
 /// Called before and after every entry of the launch list; an error ends the step.
@@ -30,14 +36,22 @@ class Step {
 public:
   static planc::Result<std::unique_ptr<Step>>
   open(std::shared_ptr<Session> session, const std::string *program, const StepOptions &options);
+  /// Gives up a step in flight.
   ~Step();
 
-  /// One token for each sequence; gives the argmax of each. `visit` may be null.
-  planc::Result<std::vector<int32_t>> run(std::span<const uint32_t> sequences,
-                                          std::span<const int32_t> tokens, const Visitor &visit);
+  /// One token for each sequence, or (`tokens` null) the one that its last step gave.
+  planc::Status begin(std::span<const uint32_t> sequences, const int32_t *tokens,
+                      const Visitor *visit = nullptr);
+  /// Refuses `next` where the program has nothing to choose it from.
+  planc::Status checkNext(const int32_t *next) const;
+  /// Ends the step in flight; `next`, where not null, receives the argmax of each sequence.
+  planc::Status wait(int32_t *next);
+  /// From any thread.
+  void cancel() { cancelled.store(true, std::memory_order_relaxed); }
 
   planc::Status logits(uint32_t row, std::span<float> out) const;
   planc::Status readBuffer(const std::string &edge, std::span<std::byte> out) const;
+  planc::Result<Timeline::Slice> slice(size_t entry) const;
 
   const std::string &image() const { return kernels->image(); }
   const Session &session() const { return *owner; }
@@ -46,62 +60,73 @@ public:
   uint64_t scratchBytes() const { return memory->scratchBytes(); }
 
 private:
-  /// A kernel start with everything that does not change.
-  struct Start {
-    const Kernels::Loaded *kernel = nullptr;
-    std::vector<CUdeviceptr> values;
-    std::vector<void *> pointers; // to values
-    std::string label;            // for the emulator's messages
-  };
   struct Run {
     bool device = false;
     size_t begin = 0, end = 0; // entries of the launch list
     std::vector<const planc::bundle::Buffer *> readBack;
+    std::string failure; // what a late error says
     cudaabi::CUgraphExec graph = nullptr;
   };
 
   Step(std::shared_ptr<Session> session, const planc::bundle::Program &program,
-       const StepOptions &options)
-      : owner(std::move(session)), plan(program), options(options),
-        device(owner->weights()->device()) {}
+       const StepOptions &options);
 
-  void bindArguments();
-  CUdeviceptr address(const planc::bundle::Arg &arg, size_t launch) const;
+  planc::Status prepareDevice();
   void cutRuns();
   /// An edge that is stored.
   const planc::bundle::Buffer &buffer(const std::string &edge) const;
 
-  void fillBlock(std::span<const Row> rows);
-  template <class T> std::span<T> input(const std::string &name);
-  planc::Status execute(const Visitor &visit);
-  planc::Status executeDevice(Run &run);
+  bool visited() const { return visitor || options.debug; }
+  std::span<const Row> rows() const { return {rowStore.data(), rowCount}; }
+
+  // Each goes on where the last one has stopped.
+  planc::Status executeUpToDevice();
+  planc::Status executeRest();
+  planc::Status finishRun(Run &run);
+  /// After success or failure.
+  planc::Status end(planc::Status status, const int32_t *next);
+
+  planc::Status checkCancelled() const;
+  planc::Status executeHost(const Run &run);
+  planc::Status executeHostOp(const planc::bundle::HostOp &op);
+  planc::Status launch(Run &run);
   planc::Status enqueue(const Run &run);
+  planc::Status startEntry(size_t entry);
   planc::Status capture(Run &run);
-  planc::Status executeVisited(const Run &run, const Visitor &visit);
-  planc::Status start(size_t index);
+  planc::Status executeVisited(const Run &run);
+  planc::Status visit(size_t entry, bool done);
+  planc::Status copySharedBlocks();
   planc::Status copyBlock(bool wait);
   planc::Status copyBack(const planc::bundle::Buffer &buffer);
-  planc::Status synchronize(const std::string &what);
-  planc::Status executeHost(const planc::bundle::HostOp &op);
+  planc::Status synchronize(std::string_view what);
 
   std::shared_ptr<Session> owner;
   const planc::bundle::Program &plan;
   StepOptions options;
   DevicePtr device;
   std::unique_ptr<Kernels> kernels;
-  std::vector<Start> starts; // by entry of the launch list
+  std::unique_ptr<StepMemory> memory;
+  std::unique_ptr<StepInputs> inputs;
+  std::unique_ptr<LaunchList> launches;
+  std::unique_ptr<Timeline> timeline; // if asked for
   std::vector<Run> runs;
   cudaabi::CUstream stream = nullptr;
-
-  std::unique_ptr<StepMemory> memory;
+  const planc::bundle::Buffer *logitsBuffer = nullptr;
   bool outlives = false; // edges keep their memory after their last use
 
-  uint64_t steps = 0; // that were started on the device
+  uint64_t steps = 0; // that have succeeded
+  std::vector<Row> rowStore;
+  size_t rowCount = 0;         // of the step in flight, or of the last one
+  std::vector<int32_t> argmax; // of every row of the program
+
+  // The step in flight.
+  bool inFlight = false;
   bool deviceStarted = false;
-  std::vector<Row> lastRows;
-  std::vector<int32_t> tokens; // argmax of every row of the program
-  const planc::bundle::Buffer *logitsBuffer = nullptr;
+  bool wantsArgmax = false;
+  size_t nextRun = 0;
+  const Visitor *visitor = nullptr;
   std::optional<std::pair<uint32_t, bool>> visiting; // group and `done`, inside a visitor
+  std::atomic<bool> cancelled = false;
 };
 
 } // namespace planrt

@@ -7,6 +7,7 @@
 #include "runtime/Weights.h"
 
 #include "lib/Bundle/Checkpoint.h"
+#include "runtime/Programs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -71,19 +72,26 @@ Status Weights::read(const std::string &name, bool scales, uint64_t offset,
 /// Takes what placeWeights reads: to the device through pinned memory, or into the host's copy.
 class Weights::Uploader : public bundle::OperandSink {
 public:
-  Uploader(Weights &weights, PinnedMemory &staging) : weights(weights), pinned(staging) {}
+  Uploader(Weights &weights, PinnedMemory &staging, const Progress &progress)
+      : weights(weights), pinned(staging), progress(progress),
+        total(weights.onDevice + weights.onHost) {}
 
   std::span<std::byte> staging() override { return pinned.bytes(); }
 
   Status put(const bundle::Weight &weight, bool scales, uint64_t offset, uint64_t bytes) override {
     if (weight.host) {
       std::memcpy(hosts.at(weight.name)->data() + offset, pinned.bytes().data(), bytes);
-      return {};
+    } else {
+      const Device &device = *weights.home;
+      CUdeviceptr to = weights.address(weight.name, scales) + offset;
+      CUresult result = device.driver()->cuMemcpyHtoD_v2(to, pinned.bytes().data(), bytes);
+      if (Status status =
+              device.check(result, fmt::format("cannot upload weight \"{}\"", weight.name));
+          !status.ok())
+        return status;
     }
-    const Device &device = *weights.home;
-    CUdeviceptr to = weights.address(weight.name, scales) + offset;
-    return device.check(device.driver()->cuMemcpyHtoD_v2(to, pinned.bytes().data(), bytes),
-                        fmt::format("cannot upload weight \"{}\"", weight.name));
+    done += bytes;
+    return report(progress, done, total);
   }
 
   std::map<std::string, std::shared_ptr<Bytes>, std::less<>> hosts;
@@ -91,7 +99,16 @@ public:
 private:
   Weights &weights;
   PinnedMemory &pinned;
+  const Progress &progress;
+  uint64_t done = 0, total;
 };
+
+Status Weights::report(const Progress &progress, uint64_t done, uint64_t total) {
+  if (!progress || progress(done, total))
+    return {};
+  return makeError(ErrorKind::Cancelled, "the upload was cancelled after {} of {} bytes", done,
+                   total);
+}
 
 Status Weights::allocate() {
   for (auto &[name, operand] : operands) {
@@ -110,7 +127,7 @@ Status Weights::allocate() {
   return {};
 }
 
-Status Weights::upload(const std::string &path) {
+Status Weights::upload(const std::string &path, const Progress &progress) {
   const bundle::Manifest &manifest = owner->manifest();
   Result<bundle::Checkpoint> checkpoint = bundle::Checkpoint::open(path);
   if (!checkpoint.ok())
@@ -119,6 +136,10 @@ Status Weights::upload(const std::string &path) {
   if (!unread.ok())
     return unread.takeError();
   unreadTensors = *unread;
+  if (Status status = checkMemory(*home, onDevice, "the weights take"); !status.ok())
+    return status;
+  if (Status status = report(progress, 0, onDevice + onHost); !status.ok())
+    return status;
   if (Status status = allocate(); !status.ok())
     return status;
 
@@ -126,7 +147,7 @@ Status Weights::upload(const std::string &path) {
   if (!staging.ok())
     return staging.takeError();
   Device::Scope scope(*home);
-  Uploader uploader(*this, *staging);
+  Uploader uploader(*this, *staging, progress);
   for (auto &[name, operand] : operands)
     if (operand.weight->host) {
       auto host = std::make_shared<Bytes>(operand.weight->bytes);
@@ -136,9 +157,21 @@ Status Weights::upload(const std::string &path) {
   return bundle::placeWeights(manifest, *checkpoint, uploader);
 }
 
-Result<WeightsPtr> Weights::open(BundlePtr bundle, DevicePtr device, const std::string &path) {
+Status Weights::checkDevice() const {
+  if (Status status = home->alive(); !status.ok())
+    return status;
+  for (const bundle::Program &program : owner->manifest().programs)
+    if (Status status = checkImages(*owner, *home, program); !status.ok())
+      return status;
+  return {};
+}
+
+Result<WeightsPtr> Weights::open(BundlePtr bundle, DevicePtr device, const std::string &path,
+                                 const Progress &progress) {
   std::shared_ptr<Weights> weights(new Weights(std::move(bundle), std::move(device)));
-  if (Status status = weights->upload(path); !status.ok())
+  if (Status status = weights->checkDevice(); !status.ok())
+    return status.takeError();
+  if (Status status = weights->upload(path, progress); !status.ok())
     return status.takeError();
   return WeightsPtr(weights);
 }

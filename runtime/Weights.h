@@ -43,12 +43,15 @@ private:
   uint64_t step = 0;
 };
 
+/// Hears of every chunk that has been uploaded; false ends it. May be null.
+using Progress = std::function<bool(uint64_t done, uint64_t total)>;
+
 class Weights {
 public:
-  static planc::Result<std::shared_ptr<const Weights>> open(BundlePtr bundle, DevicePtr device,
-                                                            const std::string &path);
-  static planc::Result<std::shared_ptr<const Weights>> random(BundlePtr bundle, DevicePtr device,
-                                                              uint64_t seed);
+  static planc::Result<std::shared_ptr<const Weights>>
+  open(BundlePtr bundle, DevicePtr device, const std::string &path, const Progress &progress);
+  static planc::Result<std::shared_ptr<const Weights>>
+  random(BundlePtr bundle, DevicePtr device, uint64_t seed, const Progress &progress);
 
   const BundlePtr &bundle() const { return owner; }
   const DevicePtr &device() const { return home; }
@@ -76,9 +79,13 @@ private:
   class Uploader;
 
   Weights(BundlePtr bundle, DevicePtr device);
+  /// Refuses a device that has no image of some program.
+  planc::Status checkDevice() const;
   planc::Status allocate();
-  planc::Status upload(const std::string &path);
-  planc::Status fill(uint64_t seed);
+  planc::Status upload(const std::string &path, const Progress &progress);
+  planc::Status fill(uint64_t seed, const Progress &progress);
+  /// Asks the listener whether to go on.
+  static planc::Status report(const Progress &progress, uint64_t done, uint64_t total);
 
   BundlePtr owner;
   DevicePtr home;

@@ -27,8 +27,9 @@ int main(int argc, char **argv) {
   }
   if (planrt_bundle_open(argv[1], &bundle, &error) ||
       planrt_device_open("emulator", NULL, &device, &error) ||
-      planrt_weights_open(bundle, device, argv[2], &weights, &error) ||
+      planrt_weights_open(bundle, device, argv[2], NULL, &weights, &error) ||
       planrt_session_open(weights, NULL, &session, &error) ||
+      planrt_sequence_create(session, &sequence, &error) ||
       planrt_step_open(session, NULL, NULL, &step, &error))
     goto done;
   for (i = 3; i < argc; ++i) {

@@ -16,8 +16,9 @@
  *     uint32_t sequence = 0;
  *     if (planrt_bundle_open("model.bundle", &bundle, &error) ||
  *         planrt_device_open("emulator", NULL, &device, &error) ||
- *         planrt_weights_open(bundle, device, "checkpoint/", &weights, &error) ||
+ *         planrt_weights_open(bundle, device, "checkpoint/", NULL, &weights, &error) ||
  *         planrt_session_open(weights, NULL, &session, &error) ||
+ *         planrt_sequence_create(session, &sequence, &error) ||
  *         planrt_step_open(session, NULL, NULL, &step, &error))
  *       return fprintf(stderr, "%s\n", planrt_error_message(error)), 1;
  *     for (int i = 0; i < 3; ++i)
@@ -32,28 +33,37 @@
  *             function of its noun. Handles keep alive what they were made from, so they may be
  *             freed in any order. Freeing NULL does nothing.
  * Threads     Different handles may be used by different threads at once, also when they were made
- *             from a common one. One session and its steps are used by one thread at a time.
+ *             from a common one. One session and its steps are used by one thread at a time; only
+ *             planrt_step_cancel may be called by any. Callbacks run on the calling thread.
  * Errors      Functions return PLANRT_OK or another status. A `planrt_error **` (it may be NULL)
  *             then receives a message, to be freed with planrt_error_free; on success it is left
  *             alone. Outputs are written on success only. What a failure leaves behind is said at
  *             each function; unless it says otherwise, nothing has changed.
  * State       There is no global state, but for the emulator, which is one for the process. Nothing
  *             is printed; libplanemu alone reads the environment (planemu.h).
- *
- * Option structs begin with their size; initialise them with the function beside them, then change
- * what you need: they may grow. Where options are taken, NULL means the initial ones.
+ * Structs     Every struct begins with its size, which the caller sets: they may grow. Of options
+ *             zero is always the initial value, so `memset` and `size` are all that a language
+ *             without the _init functions needs; NULL instead of options means the initial ones.
  *===------------------------------------------------------------------------------------------===*/
 #ifndef PLANRT_PLANRT_H
 #define PLANRT_PLANRT_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(PLANRT_BUILD)
 #define PLANRT_API __attribute__((visibility("default")))
 #else
 #define PLANRT_API
 #endif
+
+/* Defines `type_init(type *options)`: the initial options. */
+#define PLANRT_OPTIONS_INIT(type)                                                                  \
+  static inline void type##_init(type *options) {                                                  \
+    memset(options, 0, sizeof *options);                                                           \
+    options->size = sizeof *options;                                                               \
+  }
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,8 +81,13 @@ typedef enum planrt_status {
   PLANRT_ERR_MEMORY = 5,      /* the host or the device has no more of it */
   PLANRT_ERR_DEVICE = 6,      /* the device refused or failed a call */
   PLANRT_ERR_DEVICE_LOST = 7, /* the device failed for good: free its handles and open it again */
-  PLANRT_ERR_INTERNAL = 8     /* a defect of planrt; please report it */
+  PLANRT_ERR_INTERNAL = 8,    /* a defect of planrt; please report it */
+  PLANRT_ERR_CANCELLED = 9,   /* planrt_step_cancel or a callback ended the call */
+  PLANRT_ERR_EXHAUSTED = 10   /* a session has no sequence, state slot or KV block left */
 } planrt_status;
+
+/* "PLANRT_ERR_INPUT"; NULL for a number that is no status. Since 0.2. */
+PLANRT_API const char *planrt_status_name(planrt_status status);
 
 typedef struct planrt_error planrt_error;
 
@@ -82,7 +97,7 @@ PLANRT_API const char *planrt_error_message(const planrt_error *error);
 PLANRT_API const char *planrt_error_file(const planrt_error *error);
 PLANRT_API void planrt_error_free(planrt_error *error);
 
-/* "0.1.0". Since 0.1. */
+/* "0.2.0". Since 0.1. */
 PLANRT_API const char *planrt_version(void);
 
 /*===- Bundle -------------------------------------------------------------------------------===*/
@@ -95,6 +110,9 @@ typedef struct planrt_bundle planrt_bundle;
  * message says which part. Since 0.1. */
 PLANRT_API planrt_status planrt_bundle_open(const char *path, planrt_bundle **out,
                                             planrt_error **error);
+/* The same, from memory, which is copied. `name` stands for the file in messages. Since 0.2. */
+PLANRT_API planrt_status planrt_bundle_open_memory(const void *data, size_t bytes, const char *name,
+                                                   planrt_bundle **out, planrt_error **error);
 PLANRT_API void planrt_bundle_free(planrt_bundle *bundle);
 
 /* What a caller needs to know of a program: one plan, at a fixed number of rows. */
@@ -107,6 +125,7 @@ typedef struct planrt_program_info {
   int64_t vocab;       /* token ids are below this */
   int64_t max_context; /* tokens a sequence can have */
   int64_t kv_block;    /* positions in a block of the KV cache */
+  const char *mode;    /* "decode", "multi_seq"; lives as long as the bundle. Since 0.2 */
 } planrt_program_info;
 
 PLANRT_API uint32_t planrt_bundle_program_count(const planrt_bundle *bundle);
@@ -114,6 +133,13 @@ PLANRT_API uint32_t planrt_bundle_program_count(const planrt_bundle *bundle);
 /* Describes program `index`. Fails with PLANRT_ERR_ARGUMENT if there is none. Since 0.1. */
 PLANRT_API planrt_status planrt_bundle_program_info(const planrt_bundle *bundle, uint32_t index,
                                                     planrt_program_info *out, planrt_error **error);
+
+/* Chooses a program: of those of `mode` (NULL: of any that planrt_step_open takes) with at least
+ * `rows` rows, the one with the fewest, and of equals the first. Fails with PLANRT_ERR_INPUT if there
+ * is none; the message lists what there is. Since 0.2. */
+PLANRT_API planrt_status planrt_bundle_find_program(const planrt_bundle *bundle, const char *mode,
+                                                    uint32_t rows, uint32_t *index,
+                                                    planrt_error **error);
 
 /*===- Device -------------------------------------------------------------------------------===*/
 
@@ -127,25 +153,27 @@ typedef enum planrt_check {
   PLANRT_CHECK_SYNC = 8  /* warp-wide instructions are executed by the lanes they name */
 } planrt_check;
 
+/* Receives a line about what planrt has chosen (the image of a kernel, a host thread's work), one
+ * line without newline. Called by the thread that calls planrt. Since 0.2. */
+typedef void (*planrt_log)(void *user, const char *message);
+
 typedef struct planrt_device_options {
   size_t size;
-  uint32_t threads; /* of the emulator; 0: one a core. A GPU has no use for it. */
+  uint32_t threads; /* of the emulator; 0: one a core. A GPU has no use for it */
 
   /* The emulator's, refused for a GPU unless they are 0. There is one emulator in a process: of
    * several devices the one opened last decides. Since 0.2. */
-  uint64_t schedule_seed; /* 0. Otherwise CTAs and warps run in an order drawn from it */
-  const char *target; /* NULL: its default. Otherwise the GPU to report: "gb10", "h200", "sm_90";
+  uint64_t schedule_seed; /* otherwise CTAs and warps run in an order drawn from it */
+  const char *target;     /* NULL: its default; else the GPU to report: "gb10", "h200", "sm_90";
                              the same for every device of a process */
-  uint32_t checks;    /* 0. Otherwise a union of planrt_check; then every tensor has memory of
-                             its own, and steps are `unshared` */
-  int counters;       /* 0. Otherwise every launch is counted, and steps are `unshared` */
-} planrt_device_options;
+  uint32_t checks;        /* a union of planrt_check. Every tensor then has memory of its own, and
+                             steps are `unshared` */
+  int counters;           /* otherwise every launch is counted, and steps are `unshared` */
 
-/* The function of programs made with 0.1 fills the struct of 0.1; newer programs fill theirs. */
-PLANRT_API void planrt_device_options_init(planrt_device_options *options);
-PLANRT_API void planrt_device_options_init_sized(planrt_device_options *options, size_t size);
-#define planrt_device_options_init(options)                                                        \
-  planrt_device_options_init_sized((options), sizeof(planrt_device_options))
+  planrt_log log; /* NULL: nobody listens. Since 0.2 */
+  void *log_user;
+} planrt_device_options;
+PLANRT_OPTIONS_INIT(planrt_device_options)
 
 /* Opens "cuda" or "cuda:N" (a GPU, through libcuda.so.1) or "emulator" (the CPU, through
  * libplanemu.so, looked for beside planrt and then on the loader's path).
@@ -180,6 +208,17 @@ PLANRT_API const char *planrt_device_counters(const planrt_device *device);
 
 typedef struct planrt_weights planrt_weights;
 
+/* Called before the first byte is uploaded and after every chunk of some MB; returns 0 to go on, or
+ * else the call that uploads ends with PLANRT_ERR_CANCELLED. Since 0.2. */
+typedef int (*planrt_progress)(void *user, uint64_t bytes_done, uint64_t bytes_total);
+
+typedef struct planrt_weights_options {
+  size_t size;
+  planrt_progress progress; /* NULL: nobody watches */
+  void *progress_user;
+} planrt_weights_options;
+PLANRT_OPTIONS_INIT(planrt_weights_options)
+
 /* Binds every weight the bundle names to tensors of a checkpoint and uploads them.
  *
  * path    a .safetensors file, or a directory with model.safetensors.index.json or else
@@ -187,9 +226,11 @@ typedef struct planrt_weights planrt_weights;
  *
  * Fails with PLANRT_ERR_WEIGHTS if tensors are missing or have another dtype or shape: the message
  * lists all of them and nothing has been uploaded. Tensors that the bundle does not name are
- * counted, not refused. Any number of threads may bind one bundle at once. Since 0.1. */
+ * counted, not refused. Fails with PLANRT_ERR_ENVIRONMENT or PLANRT_ERR_MEMORY as planrt_preflight
+ * does. Any number of threads may bind one bundle at once. Since 0.1. */
 PLANRT_API planrt_status planrt_weights_open(const planrt_bundle *bundle,
                                              const planrt_device *device, const char *path,
+                                             const planrt_weights_options *options,
                                              planrt_weights **out, planrt_error **error);
 
 /* Weights from a random generator, the same for a seed everywhere: for trying out a model of any
@@ -197,6 +238,7 @@ PLANRT_API planrt_status planrt_weights_open(const planrt_bundle *bundle,
  * that is mapped again and again. Since 0.1. */
 PLANRT_API planrt_status planrt_weights_random(const planrt_bundle *bundle,
                                                const planrt_device *device, uint64_t seed,
+                                               const planrt_weights_options *options,
                                                planrt_weights **out, planrt_error **error);
 PLANRT_API void planrt_weights_free(planrt_weights *weights);
 
@@ -211,31 +253,21 @@ PLANRT_API planrt_status planrt_weights_read(const planrt_weights *weights, cons
 
 /*===- Session ------------------------------------------------------------------------------===*/
 
-/* Sequences with their states and KV cache. Sequences are numbered from 0 and start empty. */
+/* Sequences with their recurrent states and a paged KV cache. A sequence is a number; it has tokens,
+ * KV blocks for them, and one state slot. A step reads one slot and writes another, and only its
+ * success makes the new one the sequence's: so a step that fails or is cancelled changes nothing. */
 typedef struct planrt_session planrt_session;
 
 typedef struct planrt_session_options {
   size_t size;
-  uint32_t sequences; /* 1 */
-  int in_place;       /* 0. Otherwise a sequence has one state slot, not two: less memory, but a
-                         step that fails on the device leaves it unusable until reset */
-  int64_t kv_tokens;  /* 0: room for max_context tokens a sequence; else this many in all */
+  uint32_t sequences; /* that may exist at once; 0: one */
+  int in_place; /* otherwise a step writes the slot that it reads, unless a fork shares it: less
+                         memory, but a step that fails on the device leaves its sequences unusable
+                         until they are truncated to 0 or freed */
+  int64_t kv_tokens; /* 0: room for max_context tokens a sequence; else for this many in all */
+  uint32_t slots;    /* of recurrent states; 0: two a sequence, or one `in_place`. Since 0.2 */
 } planrt_session_options;
-PLANRT_API void planrt_session_options_init(planrt_session_options *options);
-
-/* Allocates states and caches for every state the bundle names. Fails with PLANRT_ERR_MEMORY when
- * there is no room for them. Since 0.1. */
-PLANRT_API planrt_status planrt_session_open(const planrt_weights *weights,
-                                             const planrt_session_options *options,
-                                             planrt_session **out, planrt_error **error);
-PLANRT_API void planrt_session_free(planrt_session *session);
-
-/* Makes a sequence empty again and its KV blocks free. Since 0.1. */
-PLANRT_API planrt_status planrt_session_reset(planrt_session *session, uint32_t sequence,
-                                              planrt_error **error);
-
-/* Tokens that the sequence has; 0 too where there is no such sequence. Since 0.1. */
-PLANRT_API int64_t planrt_session_length(const planrt_session *session, uint32_t sequence);
+PLANRT_OPTIONS_INIT(planrt_session_options)
 
 /* Bytes of memory that things take; figures of virtual sizes for random weights. */
 typedef struct planrt_memory {
@@ -247,6 +279,61 @@ typedef struct planrt_memory {
   uint64_t workspace; /* of one step object: stored edges */
   uint64_t scratch;   /* of one step object: partial sums and counters */
 } planrt_memory;
+
+/* What program `index` would take, with such a session and one step; nothing is allocated for it.
+ * Scratch is the largest of the bundle's targets. Since 0.2. */
+PLANRT_API planrt_status planrt_program_memory(const planrt_bundle *bundle, uint32_t index,
+                                               const planrt_session_options *options,
+                                               planrt_memory *out, planrt_error **error);
+
+/* Could program `index` run on the device? PLANRT_ERR_ENVIRONMENT: the bundle has no image for this
+ * GPU, or its driver is too old for the image; PLANRT_ERR_MEMORY: the program takes more than the
+ * device has free. The message names both sides and what would help. The functions that load and
+ * allocate ask the same of what they need. Since 0.2. */
+PLANRT_API planrt_status planrt_preflight(const planrt_bundle *bundle, const planrt_device *device,
+                                          uint32_t index, const planrt_session_options *options,
+                                          planrt_error **error);
+
+/* Allocates states and caches for every state the bundle names; there are no sequences yet. Fails
+ * with PLANRT_ERR_MEMORY when there is no room for them. Since 0.1. */
+PLANRT_API planrt_status planrt_session_open(const planrt_weights *weights,
+                                             const planrt_session_options *options,
+                                             planrt_session **out, planrt_error **error);
+PLANRT_API void planrt_session_free(planrt_session *session);
+
+/* What is left of a session: whether a sequence can be admitted. Since 0.2. */
+typedef struct planrt_session_usage {
+  size_t size;
+  uint32_t sequences, free_sequences;
+  uint32_t slots, free_slots;
+  int64_t kv_blocks, free_kv_blocks;
+} planrt_session_usage;
+PLANRT_API planrt_status planrt_session_get_usage(const planrt_session *session,
+                                                  planrt_session_usage *out, planrt_error **error);
+
+/* Makes an empty sequence and gives its number, the lowest that is free. Fails with
+ * PLANRT_ERR_EXHAUSTED if the session has all its sequences. Since 0.2. */
+PLANRT_API planrt_status planrt_sequence_create(planrt_session *session, uint32_t *out,
+                                                planrt_error **error);
+
+/* Makes a sequence with the tokens and state of another. They share KV blocks and the slot; whoever
+ * goes on first gets a copy of the block that both would write. Fails like planrt_sequence_create.
+ * Since 0.2. */
+PLANRT_API planrt_status planrt_sequence_fork(planrt_session *session, uint32_t sequence,
+                                              uint32_t *out, planrt_error **error);
+
+/* Drops the tokens from position `length` on, and the KV blocks that hold nothing else. A recurrent
+ * state cannot go back: a model that has one takes 0 and the current length only, and refuses others
+ * with PLANRT_ERR_ARGUMENT. Since 0.2. */
+PLANRT_API planrt_status planrt_sequence_truncate(planrt_session *session, uint32_t sequence,
+                                                  int64_t length, planrt_error **error);
+
+/* Its blocks and slot become free, unless a fork shares them, and its number too. Since 0.2. */
+PLANRT_API planrt_status planrt_sequence_free(planrt_session *session, uint32_t sequence,
+                                              planrt_error **error);
+
+/* Tokens that the sequence has; -1 if there is no such sequence. Since 0.2. */
+PLANRT_API int64_t planrt_sequence_length(const planrt_session *session, uint32_t sequence);
 
 /* The pool of a state: bytes from `offset`, of slot or block 0 first. Since 0.1. */
 PLANRT_API planrt_status planrt_session_state_read(const planrt_session *session, const char *name,
@@ -263,10 +350,13 @@ typedef struct planrt_step planrt_step;
 
 typedef struct planrt_step_options {
   size_t size;
-  int unshared; /* 0. Otherwise every stored edge has memory of its own and outlives the step. */
-  int no_graph; /* 0. Otherwise kernels are started one by one, also after the first step. */
+  int unshared; /* otherwise every stored edge has memory of its own and outlives the step */
+  int no_graph; /* otherwise kernels are started one by one, also after the first step */
+  int debug; /* otherwise every kernel is waited for, so that an error names its group, kernel and
+                   nodes; implies no_graph. Since 0.2 */
+  int timeline; /* otherwise planrt_step_slice knows when groups ran; implies no_graph. Since 0.2 */
 } planrt_step_options;
-PLANRT_API void planrt_step_options_init(planrt_step_options *options);
+PLANRT_OPTIONS_INIT(planrt_step_options)
 
 /* Loads the program's kernels and allocates its workspace.
  *
@@ -287,20 +377,38 @@ PLANRT_API const char *planrt_step_image(const planrt_step *step);
 PLANRT_API planrt_status planrt_step_memory(const planrt_step *step, planrt_memory *out,
                                             planrt_error **error);
 
-/* Appends one token to each of `count` different sequences.
+/* Appends one token to each of `count` different sequences. From the third step on a run of device
+ * groups is one graph launch, and nothing is allocated, locked or updated for it.
  *
  * count      1 up to the program's rows; the rest of the rows idles
  * sequences  their numbers
- * tokens     their tokens
- * next       receives the token of the highest logit of each; may be NULL
+ * tokens     their tokens; NULL (greedy): each sequence's token of the highest logit after its last
+ *            step, which must have been asked for then
+ * next       receives the token of the highest logit of each; NULL: it is not looked for, the logits
+ *            are all that is wanted
  *
- * Refused with PLANRT_ERR_INPUT, before anything is started: a token outside the vocabulary, a
- * sequence that is full, a KV cache without a free block; with PLANRT_ERR_ARGUMENT: a wrong count,
- * an unknown or repeated sequence. A step that fails on the device commits nothing: the sequences
- * have the tokens and states they had. Since 0.1. */
+ * Refused before anything is started, with PLANRT_ERR_INPUT: a token outside the vocabulary, a
+ * sequence that is full; with PLANRT_ERR_EXHAUSTED: no free KV block or slot; with
+ * PLANRT_ERR_ARGUMENT: a wrong count, an unknown, repeated or busy sequence, a greedy step without a
+ * token. A step that fails on the device or is cancelled commits nothing: the sequences have the
+ * tokens and states they had. Since 0.1. */
 PLANRT_API planrt_status planrt_step_run(planrt_step *step, uint32_t count,
                                          const uint32_t *sequences, const int32_t *tokens,
                                          int32_t *next, planrt_error **error);
+
+/* The two halves of planrt_step_run: `begin` returns once the device has its work, `wait` when it is
+ * done and the sequences have their tokens. Between them the step and its sequences are busy; other
+ * steps may run other sequences of the session. (The emulator works inside `begin`.) If `begin` fails
+ * there is nothing to wait for. Since 0.2. */
+PLANRT_API planrt_status planrt_step_begin(planrt_step *step, uint32_t count,
+                                           const uint32_t *sequences, const int32_t *tokens,
+                                           planrt_error **error);
+PLANRT_API planrt_status planrt_step_wait(planrt_step *step, int32_t *next, planrt_error **error);
+
+/* Ends the step that is running, from any thread: it stops before its next kernel (a graph runs to
+ * its end), and planrt_step_run or planrt_step_wait gives PLANRT_ERR_CANCELLED. Does nothing if no step
+ * is running. Since 0.2. */
+PLANRT_API void planrt_step_cancel(planrt_step *step);
 
 /* The last step's logits of its `row`-th sequence, widened to float. `count` is the vocabulary's
  * size. Fails with PLANRT_ERR_ARGUMENT if no step has run or there is no such row. Since 0.1. */
@@ -322,7 +430,7 @@ typedef int (*planrt_visitor)(void *user, const planrt_launch *launch, int done)
 /* planrt_step_run, group by group: `visit` is called before (done = 0) and after (done = 1) every
  * entry of the launch list, with the device idle. It may call planrt_step_buffer_read,
  * planrt_session_state_read and planrt_weights_read. If it ends the step, the status is
- * PLANRT_ERR_ARGUMENT and the message says at which group. Since 0.1. */
+ * PLANRT_ERR_CANCELLED and the message says at which group. Since 0.1. */
 PLANRT_API planrt_status planrt_step_run_visited(planrt_step *step, uint32_t count,
                                                  const uint32_t *sequences, const int32_t *tokens,
                                                  int32_t *next, planrt_visitor visit, void *user,
@@ -333,6 +441,20 @@ PLANRT_API planrt_status planrt_step_run_visited(planrt_step *step, uint32_t cou
  * counters. Since 0.1. */
 PLANRT_API planrt_status planrt_step_buffer_read(const planrt_step *step, const char *edge,
                                                  void *out, uint64_t bytes, planrt_error **error);
+
+/* When an entry of the launch list ran in the last step, in microseconds of the step's own clock:
+ * `track` 0 is the calling thread, 1 the stream. Since 0.2. */
+typedef struct planrt_slice {
+  size_t size;
+  uint32_t track;
+  double start, duration;
+  planrt_launch launch; /* its size is set here */
+} planrt_slice;
+
+/* Entry `index` of the last step. Fails with PLANRT_ERR_ARGUMENT if there is none, if it had nothing
+ * to do, or without the `timeline` option. Since 0.2. */
+PLANRT_API planrt_status planrt_step_slice(const planrt_step *step, uint32_t index,
+                                           planrt_slice *out, planrt_error **error);
 
 #ifdef __cplusplus
 }

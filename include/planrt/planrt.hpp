@@ -8,7 +8,8 @@
 //   planrt::Weights weights(bundle, device, "checkpoint/");
 //   planrt::Session session(weights);
 //   planrt::Step step(session);
-//   std::vector<int32_t> next = step.run({0}, {5});
+//   uint32_t sequence = session.create();
+//   std::vector<int32_t> next = step.run({sequence}, {5});
 //
 //===----------------------------------------------------------------------===//
 #ifndef PLANRT_PLANRT_HPP
@@ -36,9 +37,10 @@ private:
 
 namespace detail {
 
-/// Throws unless `status` is PLANRT_OK; takes the error. By reference: the call that gives the
-/// status may be evaluated after a copy of the pointer would be.
-inline void check(planrt_status status, planrt_error *&error) {
+/// Calls with where to put the error; throws what comes there.
+template <class Call> void call(Call body) {
+  planrt_error *error = nullptr;
+  planrt_status status = body(&error);
   if (status == PLANRT_OK)
     return;
   std::string file = planrt_error_file(error), message = planrt_error_message(error);
@@ -54,8 +56,7 @@ protected:
   /// `open` is called with where to put the handle and the error.
   template <class Open> explicit Owner(Open open) {
     Handle *made = nullptr;
-    planrt_error *error = nullptr;
-    check(open(&made, &error), error);
+    call([&](planrt_error **error) { return open(&made, error); });
     handle.reset(made);
   }
 
@@ -75,12 +76,35 @@ public:
           return planrt_bundle_open(path.c_str(), out, error);
         }) {}
 
+  Bundle(const void *data, size_t bytes, const std::string &name)
+      : Owner([&](auto **out, auto **error) {
+          return planrt_bundle_open_memory(data, bytes, name.c_str(), out, error);
+        }) {}
+
+  /// The program of `mode` ("": of any) with the fewest rows that are enough.
+  uint32_t find(const std::string &mode, uint32_t rows) const {
+    uint32_t index = 0;
+    detail::call([&](auto **error) {
+      return planrt_bundle_find_program(get(), mode.empty() ? nullptr : mode.c_str(), rows, &index,
+                                        error);
+    });
+    return index;
+  }
+  planrt_memory memory(uint32_t program, const planrt_session_options *options = nullptr) const {
+    planrt_memory result = {};
+    result.size = sizeof result;
+    detail::call([&](auto **error) {
+      return planrt_program_memory(get(), program, options, &result, error);
+    });
+    return result;
+  }
+
   std::vector<planrt_program_info> programs() const {
     std::vector<planrt_program_info> list(planrt_bundle_program_count(get()));
     for (uint32_t i = 0; i < list.size(); ++i) {
-      planrt_error *error = nullptr;
       list[i].size = sizeof list[i];
-      detail::check(planrt_bundle_program_info(get(), i, &list[i], &error), error);
+      detail::call(
+          [&](auto **error) { return planrt_bundle_program_info(get(), i, &list[i], error); });
     }
     return list;
   }
@@ -110,14 +134,16 @@ public:
 
 class Weights : public detail::Owner<planrt_weights, planrt_weights_free> {
 public:
-  Weights(const Bundle &bundle, const Device &device, const std::string &path)
+  Weights(const Bundle &bundle, const Device &device, const std::string &path,
+          const planrt_weights_options *options = nullptr)
       : Owner([&](auto **out, auto **error) {
-          return planrt_weights_open(bundle.get(), device.get(), path.c_str(), out, error);
+          return planrt_weights_open(bundle.get(), device.get(), path.c_str(), options, out, error);
         }) {}
   /// Random ones.
-  Weights(const Bundle &bundle, const Device &device, uint64_t seed)
+  Weights(const Bundle &bundle, const Device &device, uint64_t seed,
+          const planrt_weights_options *options = nullptr)
       : Owner([&](auto **out, auto **error) {
-          return planrt_weights_random(bundle.get(), device.get(), seed, out, error);
+          return planrt_weights_random(bundle.get(), device.get(), seed, options, out, error);
         }) {}
 };
 
@@ -128,11 +154,31 @@ public:
           return planrt_session_open(weights.get(), options, out, error);
         }) {}
 
-  void reset(uint32_t sequence) {
-    planrt_error *error = nullptr;
-    detail::check(planrt_session_reset(get(), sequence, &error), error);
+  uint32_t create() {
+    uint32_t sequence = 0;
+    detail::call([&](auto **error) { return planrt_sequence_create(get(), &sequence, error); });
+    return sequence;
   }
-  int64_t length(uint32_t sequence) const { return planrt_session_length(get(), sequence); }
+  uint32_t fork(uint32_t sequence) {
+    uint32_t forked = 0;
+    detail::call(
+        [&](auto **error) { return planrt_sequence_fork(get(), sequence, &forked, error); });
+    return forked;
+  }
+  void truncate(uint32_t sequence, int64_t length) {
+    detail::call(
+        [&](auto **error) { return planrt_sequence_truncate(get(), sequence, length, error); });
+  }
+  void free(uint32_t sequence) {
+    detail::call([&](auto **error) { return planrt_sequence_free(get(), sequence, error); });
+  }
+  int64_t length(uint32_t sequence) const { return planrt_sequence_length(get(), sequence); }
+  planrt_session_usage usage() const {
+    planrt_session_usage result = {};
+    result.size = sizeof result;
+    detail::call([&](auto **error) { return planrt_session_get_usage(get(), &result, error); });
+    return result;
+  }
 };
 
 class Step : public detail::Owner<planrt_step, planrt_step_free> {
@@ -143,25 +189,52 @@ public:
           return planrt_step_open(session.get(), program, options, out, error);
         }) {}
 
-  /// One token for each sequence; gives the token of the highest logit of each.
+  /// One token for each sequence, or (no tokens) the one each has chosen in its last step; gives the
+  /// token of the highest logit of each.
   std::vector<int32_t> run(const std::vector<uint32_t> &sequences,
-                           const std::vector<int32_t> &tokens) {
-    if (sequences.size() != tokens.size())
-      throw Error(PLANRT_ERR_ARGUMENT, "as many tokens as sequences are expected");
+                           const std::vector<int32_t> &tokens = {}) {
     std::vector<int32_t> next(sequences.size());
-    planrt_error *error = nullptr;
-    detail::check(planrt_step_run(get(), uint32_t(sequences.size()), sequences.data(),
-                                  tokens.data(), next.data(), &error),
-                  error);
+    const int32_t *given = tokensOf(sequences, tokens);
+    detail::call([&](auto **error) {
+      return planrt_step_run(get(), uint32_t(sequences.size()), sequences.data(), given,
+                             next.data(), error);
+    });
     return next;
   }
+  /// The two halves of run.
+  void begin(const std::vector<uint32_t> &sequences, const std::vector<int32_t> &tokens = {}) {
+    const int32_t *given = tokensOf(sequences, tokens);
+    detail::call([&](auto **error) {
+      return planrt_step_begin(get(), uint32_t(sequences.size()), sequences.data(), given, error);
+    });
+    begun = sequences.size();
+  }
+  std::vector<int32_t> wait() {
+    std::vector<int32_t> next(begun);
+    detail::call([&](auto **error) { return planrt_step_wait(get(), next.data(), error); });
+    return next;
+  }
+  /// From any thread.
+  void cancel() noexcept { planrt_step_cancel(get()); }
+
   std::vector<float> logits(uint32_t row, size_t vocab) const {
     std::vector<float> values(vocab);
-    planrt_error *error = nullptr;
-    detail::check(planrt_step_logits(get(), row, values.data(), values.size(), &error), error);
+    detail::call([&](auto **error) {
+      return planrt_step_logits(get(), row, values.data(), values.size(), error);
+    });
     return values;
   }
   std::string image() const { return planrt_step_image(get()); }
+
+private:
+  static const int32_t *tokensOf(const std::vector<uint32_t> &sequences,
+                                 const std::vector<int32_t> &tokens) {
+    if (!tokens.empty() && sequences.size() != tokens.size())
+      throw Error(PLANRT_ERR_ARGUMENT, "as many tokens as sequences are expected");
+    return tokens.empty() ? nullptr : tokens.data();
+  }
+
+  size_t begun = 0; // sequences of the step that has begun
 };
 
 } // namespace planrt

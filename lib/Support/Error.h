@@ -27,6 +27,8 @@ enum class ErrorKind {
   Memory,      // the host or the device has no more of it
   Device,      // the device refused or failed a call
   DeviceLost,  // the device's context is gone
+  Cancelled,   // somebody wanted it to end
+  Exhausted,   // a session has no more sequences, slots or blocks
 };
 
 /// What was found and what was expected, without final period; `where` is the file (or the like) at

@@ -19,8 +19,8 @@ static std::string bindFrom(const std::string &path) {
   if (!handles.take(planrt_device_open(sample::deviceName(), nullptr, &handles.device, &error),
                     error))
     return handles.message;
-  planrt_status status =
-      planrt_weights_open(handles.bundle, handles.device, path.c_str(), &handles.weights, &error);
+  planrt_status status = planrt_weights_open(handles.bundle, handles.device, path.c_str(), nullptr,
+                                             &handles.weights, &error);
   std::string file = planrt_error_file(error);
   handles.take(status, error);
   if (status == PLANRT_OK)
@@ -77,9 +77,9 @@ TEST(weights_are_converted) {
   planrt_error *error = nullptr;
   REQUIRE(handles.take(planrt_device_open(sample::deviceName(), nullptr, &handles.device, &error),
                        error));
-  REQUIRE(handles.take(
-      planrt_weights_open(handles.bundle, handles.device, path.c_str(), &handles.weights, &error),
-      error));
+  REQUIRE(handles.take(planrt_weights_open(handles.bundle, handles.device, path.c_str(), nullptr,
+                                           &handles.weights, &error),
+                       error));
   uint16_t halves[4];
   CHECK_EQ(planrt_weights_read(handles.weights, "l0.w", 0, 0, halves, 8, nullptr), PLANRT_OK);
   CHECK_EQ(halves[0], 0x3f80); // a tie, to even
@@ -167,7 +167,7 @@ TEST(random_weights) {
     REQUIRE(handles.take(planrt_device_open(sample::deviceName(), nullptr, &handles.device, &error),
                          error));
     REQUIRE(handles.take(planrt_weights_random(handles.bundle, handles.device, i == 2 ? 8 : 7,
-                                               &handles.weights, &error),
+                                               nullptr, &handles.weights, &error),
                          error));
     data[i].resize(65536);
     auto read = [&](const char *name, int part, uint64_t offset, void *out, uint64_t bytes) {

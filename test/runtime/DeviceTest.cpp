@@ -20,18 +20,27 @@ static planrt_status open(Handles &handles, const planrt_device_options &options
   return handles.status;
 }
 
-TEST(device_options_of_older_programs) {
-  // A program made with 0.1 calls the function, not the macro, and has a struct of 16 bytes.
-  std::byte memory[sizeof(planrt_device_options)];
+TEST(options_of_other_versions) {
+  // An older program's struct is shorter; what lies behind it is not read.
+  std::byte memory[sizeof(planrt_device_options) + 16];
   std::memset(memory, 0x5a, sizeof memory);
   auto *options = reinterpret_cast<planrt_device_options *>(memory);
-  (planrt_device_options_init)(options);
-  CHECK_EQ(options->size, 16u);
-  CHECK_EQ(options->threads, 0u);
-  CHECK(memory[16] == std::byte(0x5a) && memory[sizeof memory - 1] == std::byte(0x5a));
-  // What lies behind such a struct is not read.
-  Handles handles;
-  CHECK_EQ(open(handles, *options), PLANRT_OK);
+  options->size = offsetof(planrt_device_options, schedule_seed);
+  options->threads = 0;
+  Handles older;
+  CHECK_EQ(open(older, *options), PLANRT_OK);
+  // A newer program's is longer: taken as long as it asks for nothing unknown.
+  std::memset(memory, 0, sizeof memory);
+  options->size = sizeof memory;
+  Handles newer;
+  CHECK_EQ(open(newer, *options), PLANRT_OK);
+  memory[sizeof memory - 1] = std::byte(1);
+  Handles asks;
+  CHECK_EQ(open(asks, *options), PLANRT_ERR_ARGUMENT);
+  CHECK_CONTAINS(asks.message, "asks for more than this planrt knows");
+  options->size = 0;
+  CHECK_EQ(open(asks, *options), PLANRT_ERR_ARGUMENT);
+  CHECK_CONTAINS(asks.message, "the size of an options struct is not set");
 }
 
 TEST(gpu_has_no_emulator_options) {

@@ -38,7 +38,7 @@ TEST(failed_launch_commits_nothing) {
       fake<void>("fakecuda_fail_launch", i % 2, 304);
       CHECK_EQ(handles.run({0}, {i + 9}), PLANRT_ERR_ENVIRONMENT);
       CHECK_CONTAINS(handles.message, "groups 1 to 3 failed: CUDA_ERROR_OPERATING_SYSTEM");
-      CHECK_EQ(planrt_session_length(handles.session, 0), i);
+      CHECK_EQ(planrt_sequence_length(handles.session, 0), i);
     }
     REQUIRE(handles.run({0}, {i}) == PLANRT_OK);
     CHECK(handles.logits(0) == oracle.step(i));
@@ -46,7 +46,7 @@ TEST(failed_launch_commits_nothing) {
   CHECK(fake<int>("fakecuda_graph_launches") > 40);
 }
 
-TEST(failed_launch_in_place_needs_a_reset) {
+TEST(failed_launch_in_place_needs_a_truncation) {
   if (!onFake())
     return;
   Handles handles;
@@ -58,8 +58,9 @@ TEST(failed_launch_in_place_needs_a_reset) {
   fake<void>("fakecuda_fail_launch", 1, 304);
   CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_ENVIRONMENT);
   CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_INPUT);
-  CHECK_CONTAINS(handles.message, "sequence 0 lost its state in a step that failed; reset it");
-  CHECK_EQ(planrt_session_reset(handles.session, 0, nullptr), PLANRT_OK);
+  CHECK_CONTAINS(handles.message,
+                 "sequence 0 lost its state in a step that failed; truncate it to 0 or ");
+  CHECK_EQ(planrt_sequence_truncate(handles.session, 0, 0, nullptr), PLANRT_OK);
   REQUIRE(handles.run({0}, {1}) == PLANRT_OK);
   CHECK(handles.logits(0) == Oracle().step(1));
 }
@@ -82,7 +83,7 @@ TEST(lost_device_stays_lost) {
   planrt_step *second = nullptr;
   CHECK_EQ(planrt_step_open(handles.session, nullptr, nullptr, &second, nullptr),
            PLANRT_ERR_DEVICE_LOST);
-  CHECK_EQ(planrt_session_length(handles.session, 0), 0);
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 0);
 }
 
 TEST(every_allocation_may_fail) {
@@ -112,9 +113,9 @@ TEST(random_weights_may_fail) {
       REQUIRE(planrt_device_open("cuda", nullptr, &handles.device, nullptr) == PLANRT_OK);
       fake<void>("fakecuda_fail_alloc", i);
       planrt_error *error = nullptr;
-      handles.take(
-          planrt_weights_random(handles.bundle, handles.device, 1, &handles.weights, &error),
-          error);
+      handles.take(planrt_weights_random(handles.bundle, handles.device, 1, nullptr,
+                                         &handles.weights, &error),
+                   error);
       CHECK_EQ(handles.status, PLANRT_ERR_MEMORY);
       CHECK_CONTAINS(handles.message, "of random");
     }

@@ -131,15 +131,22 @@ bool sample::Handles::open(planrt_session_options *sessionOptions,
   if (!device && !take(planrt_device_open(deviceName(), nullptr, &device, &error), error))
     return false;
   if (!weights &&
-      !take(planrt_weights_open(bundle, device, checkpoint().c_str(), &weights, &error), error))
+      !take(planrt_weights_open(bundle, device, checkpoint().c_str(), nullptr, &weights, &error),
+            error))
     return false;
   planrt_session_options options;
   planrt_session_options_init(&options);
   options.sequences = 2;
-  if (!session && !take(planrt_session_open(weights, sessionOptions ? sessionOptions : &options,
-                                            &session, &error),
-                        error))
-    return false;
+  if (sessionOptions)
+    options = *sessionOptions;
+  if (!session) {
+    if (!take(planrt_session_open(weights, &options, &session, &error), error))
+      return false;
+    // All that it has room for, so that tests know their numbers.
+    for (uint32_t i = 0, made = 0; i < std::max(options.sequences, 1u); ++i)
+      if (!take(planrt_sequence_create(session, &made, &error), error) || made != i)
+        return false;
+  }
   return step || take(planrt_step_open(session, nullptr, stepOptions, &step, &error), error);
 }
 

@@ -31,8 +31,8 @@ static void compareWithOracle(Handles &handles) {
       CHECK_EQ(handles.next[row], Oracle::argmax(expected));
     }
   }
-  CHECK_EQ(planrt_session_length(handles.session, 0), 27);
-  CHECK_EQ(planrt_session_length(handles.session, 1), 40);
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 27);
+  CHECK_EQ(planrt_sequence_length(handles.session, 1), 40);
 }
 
 TEST(step_graph) {
@@ -72,8 +72,8 @@ TEST(step_after_reset) {
   Handles handles;
   REQUIRE(handles.open());
   compareWithOracle(handles);
-  CHECK_EQ(planrt_session_reset(handles.session, 0, nullptr), PLANRT_OK);
-  CHECK_EQ(planrt_session_reset(handles.session, 1, nullptr), PLANRT_OK);
+  CHECK_EQ(planrt_sequence_truncate(handles.session, 0, 0, nullptr), PLANRT_OK);
+  CHECK_EQ(planrt_sequence_truncate(handles.session, 1, 0, nullptr), PLANRT_OK);
   compareWithOracle(handles);
 }
 
@@ -116,14 +116,14 @@ TEST(refusals_change_nothing) {
   };
   refused({0}, {64}, PLANRT_ERR_INPUT, "token 64 of sequence 0 is outside the vocabulary of 64");
   refused({0, 1}, {5, -1}, PLANRT_ERR_INPUT, "token -1 of sequence 1 is outside");
-  refused({2}, {5}, PLANRT_ERR_ARGUMENT, "there is no sequence 2, the session has 2");
+  refused({2}, {5}, PLANRT_ERR_ARGUMENT, "there is no sequence 2, the session has 2 of 2");
   refused({1, 1}, {5, 6}, PLANRT_ERR_ARGUMENT, "sequence 1 is in the step twice");
   refused({0, 1, 0}, {1, 2, 3}, PLANRT_ERR_ARGUMENT, "a step of 3 sequences");
   compareWithOracle(handles);
   for (int i = 40; i < 64; ++i)
     REQUIRE(handles.run({1}, {0}) == PLANRT_OK);
   refused({0, 1}, {0, 0}, PLANRT_ERR_INPUT, "sequence 1 has 64 tokens, which is all the context");
-  CHECK_EQ(planrt_session_length(handles.session, 0), 27);
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 27);
 }
 
 TEST(kv_blocks_run_out) {
@@ -135,11 +135,11 @@ TEST(kv_blocks_run_out) {
   REQUIRE(handles.open(&options));
   for (int i = 0; i < 16; ++i)
     REQUIRE(handles.run({0, 1}, {i, i}) == PLANRT_OK);
-  CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_INPUT);
-  CHECK_CONTAINS(handles.message, "the step needs 1 KV blocks, 0 of 2 are free");
-  CHECK_EQ(planrt_session_length(handles.session, 0), 16);
+  CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_EXHAUSTED);
+  CHECK_CONTAINS(handles.message, "sequence 0 needs a KV block, all 2 of the session are taken");
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 16);
   // The other sequence's block becomes free, and is used.
-  CHECK_EQ(planrt_session_reset(handles.session, 1, nullptr), PLANRT_OK);
+  CHECK_EQ(planrt_sequence_truncate(handles.session, 1, 0, nullptr), PLANRT_OK);
   CHECK_EQ(handles.run({0}, {1}), PLANRT_OK);
 }
 
@@ -221,9 +221,9 @@ TEST(visitor_that_ends_the_step_commits_nothing) {
   }
   CHECK_EQ(visit(handles, {0}, {50},
                  [](const planrt_launch &l, int done) { return l.group == 3 && done; }),
-           PLANRT_ERR_ARGUMENT);
+           PLANRT_ERR_CANCELLED);
   CHECK_CONTAINS(handles.message, "the visitor ended the step after group 3 (rule_cache_sum)");
-  CHECK_EQ(planrt_session_length(handles.session, 0), 16);
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 16);
   for (int i = 16; i < 40; ++i) {
     REQUIRE(handles.run({0}, {i}) == PLANRT_OK);
     CHECK(handles.logits(0) == oracle.step(i));
@@ -243,13 +243,14 @@ TEST(threads_share_bundle_and_device) {
       planrt_session *session = nullptr;
       planrt_step *step = nullptr;
       Oracle oracle;
-      if (planrt_weights_open(shared.bundle, shared.device, sample::checkpoint().c_str(), &weights,
-                              nullptr) ||
+      uint32_t sequence = 7;
+      if (planrt_weights_open(shared.bundle, shared.device, sample::checkpoint().c_str(), nullptr,
+                              &weights, nullptr) ||
           planrt_session_open(weights, nullptr, &session, nullptr) ||
+          planrt_sequence_create(session, &sequence, nullptr) ||
           planrt_step_open(session, nullptr, nullptr, &step, nullptr))
         problems[t] = "cannot open";
       for (int i = 0; problems[t].empty() && i < 20; ++i) {
-        uint32_t sequence = 0;
         int32_t token = int32_t(i * 3 + int(t) * 7) % 64, next = -1;
         if (planrt_step_run(step, 1, &sequence, &token, &next, nullptr))
           problems[t] = "cannot run";

@@ -16,13 +16,25 @@ TEST(wrapper_runs_a_step) {
   planrt::Weights weights(bundle, device, sample::checkpoint());
   planrt::Session session(weights);
   planrt::Step step(session);
-  std::vector<float> expected = sample::Oracle().step(5);
+  uint32_t sequence = session.create();
+  CHECK_EQ(sequence, 0u);
+  sample::Oracle oracle;
+  std::vector<float> expected = oracle.step(5);
   CHECK(step.run({0}, {5}) == std::vector<int32_t>{sample::Oracle::argmax(expected)});
   CHECK(step.logits(0, 64) == expected);
   CHECK_EQ(session.length(0), 1);
   CHECK(device.findings().empty() && device.counters().empty());
-  session.reset(0);
+  // Greedy, in two halves.
+  expected = oracle.step(sample::Oracle::argmax(expected));
+  step.begin({0});
+  CHECK(step.wait() == std::vector<int32_t>{sample::Oracle::argmax(expected)});
+  CHECK(step.logits(0, 64) == expected);
+  session.truncate(0, 0);
   CHECK_EQ(session.length(0), 0);
+  CHECK_EQ(session.usage().free_sequences, 0u);
+  session.free(0);
+  CHECK_EQ(session.usage().free_sequences, 1u);
+  CHECK_EQ(session.length(0), -1);
 }
 
 TEST(wrapper_throws) {

@@ -24,9 +24,9 @@ static Status statusOf(planrt_status status, planrt_error *error) {
   if (status == PLANRT_OK)
     return {};
   static constexpr ErrorKind kinds[] = {
-      ErrorKind::Input,   ErrorKind::Input,       ErrorKind::Usage,
-      ErrorKind::Weights, ErrorKind::Environment, ErrorKind::Memory,
-      ErrorKind::Device,  ErrorKind::DeviceLost,  ErrorKind::Device};
+      ErrorKind::Input,       ErrorKind::Input,     ErrorKind::Usage,    ErrorKind::Weights,
+      ErrorKind::Environment, ErrorKind::Memory,    ErrorKind::Device,   ErrorKind::DeviceLost,
+      ErrorKind::Device,      ErrorKind::Cancelled, ErrorKind::Exhausted};
   Error result{planrt_error_message(error), kinds[status], planrt_error_file(error)};
   planrt_error_free(error);
   return result;
@@ -115,10 +115,11 @@ Status DeviceRun::open() {
     return statusOf(status, error);
   if (Status opened = openDevice(); !opened.ok())
     return opened;
-  status = options.seed ? planrt_weights_random(handles.bundle, handles.device, *options.seed,
-                                                &handles.weights, &error)
-                        : planrt_weights_open(handles.bundle, handles.device,
-                                              options.weights.c_str(), &handles.weights, &error);
+  status = options.seed
+               ? planrt_weights_random(handles.bundle, handles.device, *options.seed, nullptr,
+                                       &handles.weights, &error)
+               : planrt_weights_open(handles.bundle, handles.device, options.weights.c_str(),
+                                     nullptr, &handles.weights, &error);
   if (status != PLANRT_OK)
     return statusOf(status, error);
   planrt_session_options sessionOptions;
@@ -128,6 +129,10 @@ Status DeviceRun::open() {
   int64_t blocks = (int64_t(options.steps()) + block - 1) / block;
   sessionOptions.kv_tokens = blocks * block * int64_t(options.tokens.size());
   status = planrt_session_open(handles.weights, &sessionOptions, &handles.session, &error);
+  if (status != PLANRT_OK)
+    return statusOf(status, error);
+  for (uint32_t i = 0, made = 0; i < sessionOptions.sequences && status == PLANRT_OK; ++i)
+    status = planrt_sequence_create(handles.session, &made, &error);
   if (status != PLANRT_OK)
     return statusOf(status, error);
   status = planrt_step_open(handles.session, program.name.c_str(), nullptr, &handles.step, &error);
