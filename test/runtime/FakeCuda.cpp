@@ -37,11 +37,16 @@ struct GraphOpaque {
 struct GraphExecOpaque {
   std::vector<std::function<CUresult()>> nodes;
 };
+struct EventOpaque {
+  float milliseconds = 0;
+};
 } // namespace cudaabi
 
 namespace {
 struct Settings {
-  int sm = 80;
+  int sm = 80, driver = 13000;
+  std::size_t freeBytes = 1 << 30;
+  float clock = 0;     // a millisecond a launch
   int failLaunch = -1; // this many launches from now
   CUresult launchResult = CUDA_SUCCESS;
   int failAlloc = -1; // this many allocations from now
@@ -59,6 +64,8 @@ void fakecuda_reset() {
   lost = CUDA_SUCCESS;
 }
 void fakecuda_set_sm(int sm) { settings.sm = sm; }
+void fakecuda_set_driver(int version) { settings.driver = version; }
+void fakecuda_set_free(int bytes) { settings.freeBytes = std::size_t(bytes); }
 void fakecuda_fail_launch(int after, int result) {
   settings.failLaunch = after;
   settings.launchResult = CUresult(result);
@@ -129,6 +136,7 @@ static CUresult launch(const std::string &name, unsigned rows,
   if (lost != CUDA_SUCCESS)
     return lost;
   ++settings.launches;
+  settings.clock += 1;
   if (settings.failLaunch >= 0 && settings.failLaunch-- == 0) {
     if (name == "cache_sum")
       *at<uint32_t>(args, 8) = 1000;
@@ -160,7 +168,7 @@ static bool allocationFails() { return settings.failAlloc >= 0 && settings.failA
 #define API extern "C" __attribute__((visibility("default"))) CUresult
 
 API cuInit(unsigned) { return CUDA_SUCCESS; }
-API cuDriverGetVersion(int *version) { return *version = 13000, CUDA_SUCCESS; }
+API cuDriverGetVersion(int *version) { return *version = settings.driver, CUDA_SUCCESS; }
 API cuGetErrorName(CUresult error, const char **text) {
   *text = nullptr;
 #define CASE(Name, Value)                                                                          \
@@ -219,7 +227,7 @@ API cuFuncGetAttribute(int *value, CUfunction_attribute, CUfunction) {
 API cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 
 API cuMemGetInfo_v2(std::size_t *free, std::size_t *total) {
-  return *free = *total = 1 << 30, CUDA_SUCCESS;
+  return *free = settings.freeBytes, *total = 1 << 30, CUDA_SUCCESS;
 }
 API cuMemAlloc_v2(CUdeviceptr *address, std::size_t bytes) {
   if (allocationFails())
@@ -345,11 +353,16 @@ API cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 }
 API cuGraphExecDestroy(CUgraphExec exec) { return delete exec, CUDA_SUCCESS; }
 API cuGraphDestroy(CUgraph graph) { return delete graph, CUDA_SUCCESS; }
-API cuEventCreate(CUevent *, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
-API cuEventRecord(CUevent, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+API cuEventCreate(CUevent *event, unsigned) { return *event = new EventOpaque, CUDA_SUCCESS; }
+API cuEventRecord(CUevent event, CUstream) {
+  return event->milliseconds = settings.clock, CUDA_SUCCESS;
+}
 API cuEventQuery(CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
 API cuEventSynchronize(CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
-API cuEventDestroy_v2(CUevent) { return CUDA_ERROR_NOT_SUPPORTED; }
+API cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end) {
+  return *milliseconds = end->milliseconds - start->milliseconds, CUDA_SUCCESS;
+}
+API cuEventDestroy_v2(CUevent event) { return delete event, CUDA_SUCCESS; }
 
 API cuLaunchKernel(CUfunction function, unsigned gridX, unsigned, unsigned, unsigned, unsigned,
                    unsigned, unsigned, CUstream stream, void **parameters, void **) {

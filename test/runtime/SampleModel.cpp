@@ -75,12 +75,51 @@ std::string sample::writeTensors(const std::string &path, const Tensors &tensors
   return path;
 }
 
-std::string sample::writeBundleFile(uint32_t rows) {
-  std::string path = (check::folder() / fmt::format("sample{}.bundle", rows)).string();
-  std::string text = ptx();
-  if (Status status = bundle::writeBundle(path, manifest(text, rows), sections(text)); !status.ok())
+static std::string write(const std::string &name, const bundle::Manifest &manifest,
+                         std::span<const bundle::SectionData> sections) {
+  std::string path = (check::folder() / name).string();
+  if (Status status = bundle::writeBundle(path, manifest, sections); !status.ok())
     check::fail(__FILE__, __LINE__, status.error().text());
   return path;
+}
+
+std::string sample::writeBundleFile(uint32_t rows) {
+  std::string text = ptx();
+  return write(fmt::format("sample{}.bundle", rows), manifest(text, rows), sections(text));
+}
+
+std::string sample::writePagedBundleFile(uint32_t rows) {
+  std::string text = ptx();
+  bundle::Manifest model = manifest(text, rows);
+  model.states.erase(model.states.begin());
+  // Without slots the kernel reads zeros and writes nothing, whatever state it is given.
+  model.kernels[0].params[4] = model.kernels[1].params[5];
+  model.kernels[0].params[4].written = false;
+  model.programs[0].launch_list[1].args[4].name = model.states[0].name;
+  return write(fmt::format("paged{}.bundle", rows), model, sections(text));
+}
+
+std::string sample::writeManyProgramsFile() {
+  std::string text = ptx();
+  bundle::Manifest all = manifest(text, 2);
+  std::vector<bundle::SectionData> parts = sections(text);
+  for (uint32_t rows : {4u, 1u}) {
+    bundle::Manifest other = manifest(text, rows);
+    bundle::Program program = other.programs[0];
+    for (bundle::Kernel kernel : other.kernels) {
+      kernel.name += fmt::format("_{}", rows);
+      bundle::KernelTarget &image = kernel.targets.begin()->second;
+      image.ptx = kernel.name + ".sm_80.ptx";
+      parts.insert(parts.end() - 1, {image.ptx, text});
+      all.kernels.push_back(kernel);
+    }
+    for (bundle::Launch &launch : program.launch_list)
+      if (launch.kernel)
+        *launch.kernel += fmt::format("_{}", rows);
+    program.mode = rows == 1 ? "decode" : "multi_seq";
+    all.programs.push_back(program);
+  }
+  return write("many.bundle", all, parts);
 }
 
 const std::string &sample::checkpoint() {
@@ -90,6 +129,8 @@ const std::string &sample::checkpoint() {
 }
 
 std::vector<float> sample::Oracle::step(int32_t token) {
+  if (!recurrent)
+    std::fill(state.begin(), state.end(), 0.0f);
   for (int i = 0; i < 64; ++i)
     state[size_t(i)] = std::fma(embedding(token, i), factor(i), state[size_t(i)]);
   entries.push_back(widen(narrow(state[0] + float(entries.size()))));

@@ -30,20 +30,27 @@ Tensors tensors();
 std::string writeTensors(const std::string &path, const Tensors &tensors);
 /// The sample bundle of `rows` rows on disk; gives its path.
 std::string writeBundleFile(uint32_t rows = 2);
+/// The sample without a recurrent state: what its kernel adds up is not kept.
+std::string writePagedBundleFile(uint32_t rows = 2);
+/// Programs of one, two and four rows in one bundle.
+std::string writeManyProgramsFile();
 /// One checkpoint file that every test may use.
 const std::string &checkpoint();
 
 float widen(uint16_t half);
 uint16_t narrow(float value);
 
-/// One sequence of the sample program, computed here.
+/// One sequence of the sample program, computed here. A copy is a fork.
 class Oracle {
 public:
+  explicit Oracle(bool recurrent = true) : recurrent(recurrent) {}
   /// The logits after one more token.
   std::vector<float> step(int32_t token);
+  void truncate(size_t length) { entries.resize(length); }
   static int32_t argmax(const std::vector<float> &logits);
 
 private:
+  bool recurrent;
   std::vector<float> state = std::vector<float>(64, 0.0f);
   std::vector<float> entries;
 };
