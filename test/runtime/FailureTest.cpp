@@ -46,6 +46,26 @@ TEST(failed_launch_commits_nothing) {
   CHECK(fake<int>("fakecuda_graph_launches") > 40);
 }
 
+TEST(debug_names_the_group_kernel_and_nodes) {
+  if (!onFake())
+    return;
+  Handles handles;
+  planrt_step_options options;
+  planrt_step_options_init(&options);
+  options.debug = 1;
+  REQUIRE(handles.open(nullptr, &options));
+  fake<void>("fakecuda_fail_launch", 1, 304);
+  CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_ENVIRONMENT);
+  CHECK_CONTAINS(handles.message, "group 3 \"rule_cache_sum\" (nodes l0.cache), kernel "
+                                  "\"cache_sum\" failed: CUDA_ERROR_OPERATING_SYSTEM");
+  REQUIRE(handles.run({0}, {1}) == PLANRT_OK);
+  CHECK(handles.logits(0) == Oracle().step(1));
+  fake<void>("fakecuda_fail_launch", 0, 700);
+  CHECK_EQ(handles.run({0}, {1}), PLANRT_ERR_DEVICE_LOST);
+  CHECK_CONTAINS(handles.message, "group 1 \"rule_sum_state\" (nodes l0.sum), kernel "
+                                  "\"sum_state\" failed: CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
 TEST(failed_launch_in_place_needs_a_truncation) {
   if (!onFake())
     return;
