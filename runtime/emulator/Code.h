@@ -13,8 +13,8 @@
 //
 // A block is there twice. `insts` has every statement, for warps whose lanes are apart and for those
 // that are watched. `chain` is for the others: an Inst there runs and goes on to the one behind it
-// by itself, until the block's last one, which ends the chain; and moves whose result nobody reads
-// are left out.
+// by itself, until the block's last one, which ends the chain; and moves and conversions whose
+// result nobody reads, or can read before they are done, are left out.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_CODE_H
@@ -32,16 +32,41 @@ struct Warp;
 struct Inst;
 using Run = void (*)(Warp &, const Inst &);
 
+/// What a reader of an instruction's result may read instead (Finish.cpp).
+enum class Effect : std::uint8_t {
+  Other,
+  Copy,      // d = a
+  Split,     // {low, high} = a: b32 to two b16
+  WidenE4m3, // the two halves of d = the two bytes of a, from e4m3 to f16
+};
+
+/// Forms for chains of an instruction whose only source has 16 bits, for where that source is...
+struct SourceForms {
+  Run half[2] = {};      // a half of a b32
+  Run e4m3[2] = {};      // what WidenE4m3 makes of a byte of a b16
+  Run e4m3InB32[4] = {}; // or of a byte of a b32
+};
+
 /// How an instruction is executed: alone, and in a chain, if it has a form for that.
 struct Exec {
   Run run = nullptr, chained = nullptr;
-  bool copies = false; // all that it does is copy a register
+  Effect effect = Effect::Other;
+  const SourceForms *forms = nullptr;
 
   Exec() = default;
   /// A function, or a lambda that is one.
   template <std::convertible_to<Run> Function>
-  constexpr Exec(Function run, Run chained = nullptr, bool copies = false)
-      : run(run), chained(chained), copies(copies) {}
+  constexpr Exec(Function run, Run chained = nullptr) : run(run), chained(chained) {}
+  constexpr Exec with(Effect what) const {
+    Exec exec = *this;
+    exec.effect = what;
+    return exec;
+  }
+  constexpr Exec with(const SourceForms &others) const {
+    Exec exec = *this;
+    exec.forms = &others;
+    return exec;
+  }
   explicit operator bool() const { return run; }
 };
 

@@ -43,7 +43,8 @@ Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
   Pending pending{};
   pending.inst.run = exec.run;
   pending.inst.chained = exec.chained ? exec.chained : stepOfChain;
-  pending.copies = exec.copies && !guard;
+  pending.effect = guard ? Effect::Other : exec.effect;
+  pending.forms = exec.forms;
   pending.inst.imm = imm;
   pending.inst.line = statement->line;
   pending.inst.flags = static_cast<std::uint16_t>(flags);

@@ -163,8 +163,10 @@ private:
     std::uint32_t firstReference, referenceCount;
     std::uint32_t guard; // 0: the true predicate
     bool list;
-    bool copies;       // reference 0 from reference 1, in all lanes that run
+    Effect effect;     // in all lanes that run
     bool left = false; // out of the chain
+    const SourceForms *forms;
+    std::uint32_t instead; // in the chain: what is read instead of reference 1, if not 0
     InstClass cls;
   };
   struct PendingBlock {
@@ -215,8 +217,8 @@ private:
   void finish();
   void orderBlocks(std::vector<std::uint32_t> &reachable);
   void assignSlots(const std::vector<std::uint32_t> &reachable);
-  void readThroughCopies(PendingBlock &block);
-  void leaveOutCopies(PendingBlock &block, std::vector<bool> &live);
+  void readThrough(PendingBlock &block);
+  void leaveOut(PendingBlock &block, std::vector<bool> &live);
   template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
 
   const PtxModule &module;

@@ -5,7 +5,8 @@
 //   its head. Running
 //            the fragment with the lowest order first then reconverges after loops even where the
 //            text puts the latch above the head, and handles irreducible graphs
-//   copies   are read through within a block, and left out of its chain where nobody else reads them
+//   chains   within a block copies and conversions are read through, and left out of its chain
+//            where nobody else reads them
 //   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
 //   a slot. This is
 //            sound under divergence because writes are lane-masked and a lane follows one path
@@ -117,6 +118,8 @@ template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Vis
     }
     if (pending.guard)
       visit(position, pending.guard, false, false);
+    if (pending.instead)
+      visit(position, pending.instead, false, false);
     for (std::uint32_t n = 0; n < pending.referenceCount; ++n) {
       Reference &reference = references[pending.firstReference + n];
       if (reference.def)
@@ -137,45 +140,86 @@ template <typename Visit> void Decoder::visitReferences(PendingBlock &block, Vis
   }
 }
 
-/// Sources that a copy earlier in the block has filled become what it was filled from. Compilers move
-/// values between registers of the same width but different types for every second operation.
-void Decoder::readThroughCopies(PendingBlock &block) {
-  std::unordered_map<std::uint32_t, std::uint32_t> copyOf; // and no constant is a copy
+/// Sources that a copy earlier in the block has filled become what it was filled from, and
+/// instructions that have forms for it read what Split and WidenE4m3 have read. Compilers move values
+/// between registers of the same width but different types for every second operation, and have no
+/// other way from a byte of e4m3 to f32.
+void Decoder::readThrough(PendingBlock &block) {
+  struct View {
+    Effect effect;
+    std::uint32_t from;
+    unsigned half;
+  };
+  std::unordered_map<std::uint32_t, View> views; // by the register that holds it
+  auto viewOf = [&](std::uint32_t id, Effect effect) {
+    auto view = views.find(id);
+    return view != views.end() && view->second.effect == effect ? &view->second : nullptr;
+  };
   for (Pending &pending : block.insts) {
     std::span<Reference> refs(references.data() + pending.firstReference, pending.referenceCount);
-    if (!copyOf.empty())
-      for (Reference &reference : refs)
-        if (auto copy = copyOf.find(reference.id); !reference.def && copy != copyOf.end())
-          reference.id = copy->second;
+    for (Reference &reference : refs)
+      if (!reference.def)
+        if (const View *copy = viewOf(reference.id, Effect::Copy))
+          reference.id = copy->from;
+
+    auto readInstead = [&](Run form, std::uint32_t id) {
+      if (form) {
+        pending.inst.chained = form;
+        pending.instead = id;
+      }
+    };
+    if (const SourceForms *forms = pending.forms)
+      if (const View *half = viewOf(refs[1].id, Effect::Split)) {
+        const View *codes = viewOf(half->from, Effect::WidenE4m3);
+        const View *codesHalf = codes ? viewOf(codes->from, Effect::Split) : nullptr;
+        if (codesHalf)
+          readInstead(forms->e4m3InB32[2 * codesHalf->half + half->half], codesHalf->from);
+        else if (codes)
+          readInstead(forms->e4m3[half->half], codes->from);
+        else
+          readInstead(forms->half[half->half], half->from);
+      }
+
     for (const Reference &reference : refs)
-      if (reference.def)
-        std::erase_if(copyOf, [&](const auto &copy) {
-          return copy.first == reference.id || copy.second == reference.id;
+      if (reference.def && !views.empty())
+        std::erase_if(views, [&](const auto &view) {
+          return view.first == reference.id || view.second.from == reference.id;
         });
-    if (pending.copies && refs[0].id != refs[1].id &&
-        virtuals[refs[0].id].bits == virtuals[refs[1].id].bits)
-      copyOf[refs[0].id] = refs[1].id;
+    // A register that is its own source says nothing of what it was.
+    auto note = [&](unsigned result, unsigned source, unsigned half) {
+      if (refs[result].id != refs[source].id)
+        views[refs[result].id] = {pending.effect, refs[source].id, half};
+    };
+    if (pending.effect == Effect::Split) {
+      note(0, 2, 0);
+      note(1, 2, 1);
+    } else if (pending.effect != Effect::Other &&
+               (pending.effect != Effect::Copy ||
+                virtuals[refs[0].id].bits == virtuals[refs[1].id].bits)) {
+      note(0, 1, 0);
+    }
   }
 }
 
-/// Copies that nobody reads need not be in the chain. `live`: by virtual id, the registers that are
-/// read behind the block.
-void Decoder::leaveOutCopies(PendingBlock &block, std::vector<bool> &live) {
+/// What has an effect on registers alone, and on none that anybody reads, need not be in the chain.
+/// `live`: by virtual id, the registers that are read behind the block.
+void Decoder::leaveOut(PendingBlock &block, std::vector<bool> &live) {
   live[block.index] = true;
   for (std::uint32_t reference : block.barrierRefs)
     live[reference] = true;
   for (auto pending = block.insts.rbegin(); pending != block.insts.rend(); ++pending) {
     std::span<Reference> refs(references.data() + pending->firstReference, pending->referenceCount);
-    if (pending->copies && !live[refs[0].id]) {
-      pending->left = true;
+    pending->left = pending->effect != Effect::Other;
+    for (const Reference &reference : refs)
+      pending->left &= !reference.def || !live[reference.id];
+    if (pending->left)
       continue;
-    }
     for (const Reference &reference : refs)
       if (reference.def && !pending->guard)
         live[reference.id] = false;
     for (const Reference &reference : refs)
       if (!reference.def)
-        live[reference.id] = true;
+        live[pending->instead ? pending->instead : reference.id] = true;
   }
 }
 
@@ -230,7 +274,7 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     std::vector<bool> live(virtuals.size(), false);
     for (std::size_t n = 0; n < registers.size(); ++n)
       live[registers[n]] = liveOut[id][n / 64] >> (n % 64) & 1;
-    leaveOutCopies(blocks[id], live);
+    leaveOut(blocks[id], live);
   }
 
   struct Interval {
@@ -335,7 +379,7 @@ void Decoder::finish() {
   std::vector<std::uint32_t> reachable;
   orderBlocks(reachable);
   for (std::uint32_t id : reachable)
-    readThroughCopies(blocks[id]);
+    readThrough(blocks[id]);
   assignSlots(reachable);
 
   std::vector<std::size_t> lists, chainLists; // where each list of operands starts
@@ -367,6 +411,8 @@ void Decoder::finish() {
       lists.push_back(list);
       kernel->insts.push_back(inst);
       if (!pending.left) {
+        if (pending.instead)
+          inst.s[1] = offsets[pending.instead];
         chainLists.push_back(list);
         kernel->chain.push_back(inst);
       }

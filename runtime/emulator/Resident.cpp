@@ -32,11 +32,14 @@ void Resident::fillConstant(const Constant &constant, Warp &warp) {
   const Launch &l = *launch;
   const std::uint32_t *block = l.block;
   auto fill = [&](auto value) {
-    char *at = warp.file + constant.offset;
-    for (std::uint32_t lane = 0; lane < 32; ++lane) {
-      std::uint64_t bits = value(lane);
-      std::memcpy(at + lane * constant.bytes, &bits, constant.bytes);
-    }
+    auto put = [&]<class T>(T) {
+      T *lanes = reinterpret_cast<T *>(warp.file + constant.offset);
+      for (std::uint32_t lane = 0; lane < 32; ++lane)
+        lanes[lane] = static_cast<T>(value(lane));
+    };
+    constant.bytes == 2   ? put(std::uint16_t())
+    : constant.bytes == 4 ? put(std::uint32_t())
+                          : put(std::uint64_t());
   };
   auto all = [&](std::uint64_t value) { fill([&](std::uint32_t) { return value; }); };
   auto thread = [&](std::uint32_t lane) { return warp.index * 32 + lane; };

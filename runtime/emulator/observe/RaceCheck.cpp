@@ -19,7 +19,8 @@ void RaceCheck::View::join(const View &other) {
 void RaceCheck::start(const Warp *all, unsigned count) {
   cta = all->cta->linear;
   firstHere = history.next();
-  shared.resize(all->sharedBytes / 4 + 2); // stale cells have old ids
+  sharedQuads.resize(all->sharedBytes / 16 + 1); // stale cells have old ids
+  sharedWords.resize(4 * sharedQuads.size());
   sharedVariables.clear();
   warps.clear();
   warps.resize(count);
@@ -181,22 +182,35 @@ void RaceCheck::synchroniseLane(const Now &now, unsigned lane, SyncVariable &var
 
 // --- Accesses ---------------------------------------------------------------
 
-/// True if the access `id` of `lane` (or of several lanes) is before what `currentLane` does now.
-bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
-                        unsigned currentLane) const {
+RaceCheck::Relation RaceCheck::relate(const Now &now, std::uint32_t id) const {
   const AccessRecord &record = history[id];
-  bool sameWarp = record.warp == now.warp->index && record.cta == cta;
-  if (!sameWarp && id >= now.state->learntAt)
-    return false;
-  if (record.cta != cta) {
-    const KnowledgePtr &others = now.state->view.others;
-    if (!others)
-      return false;
-    auto known = others->of.find(record.cta);
-    return known != others->of.end() && (*known->second)[record.warp] >= record.clock;
-  }
-  if (!sameWarp)
-    return (*now.state->view.own)[record.warp] >= record.clock;
+  if (record.warp == now.warp->index && record.cta == cta)
+    return {id, true, false};
+  if (id >= now.state->learntAt)
+    return {id, false, false};
+  if (record.cta == cta)
+    return {id, false, (*now.state->view.own)[record.warp] >= record.clock};
+  const KnowledgePtr &others = now.state->view.others;
+  if (!others)
+    return {id, false, false};
+  auto known = others->of.find(record.cta);
+  return {id, false, known != others->of.end() && (*known->second)[record.warp] >= record.clock};
+}
+
+/// The lanes of a row find few different ids.
+inline const RaceCheck::Relation &RaceCheck::relationTo(const Now &now, std::uint32_t id) const {
+  Relation &relation = now.relations[id % std::size(now.relations)];
+  if (relation.id != id)
+    relation = relate(now, id);
+  return relation;
+}
+
+/// True if the access `id` of `lane` (or of several lanes) is before what `currentLane` does now.
+inline bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
+                               unsigned currentLane) const {
+  const Relation &relation = relationTo(now, id);
+  if (!relation.sameWarp)
+    return relation.before;
   const WarpState &state = *now.state;
   if ((lane == currentLane && !mixed) || id < state.allSee)
     return true;
@@ -227,10 +241,7 @@ void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_
   if (!now.state->view.others && cell.first >= now.first && cell.first < firstHere &&
       cell.second >= now.first && cell.second < firstHere)
     return;
-  auto sameWarp = [&](std::uint32_t id) {
-    const AccessRecord &record = history[id];
-    return record.warp == now.warp->index && record.cta == cta;
-  };
+  auto sameWarp = [&](std::uint32_t id) { return relationTo(now, id).sameWarp; };
   auto mixes = [&](std::uint32_t id, unsigned before, bool mixed) {
     return id >= now.first && (mixed || before != lane) && !ordered(now, id, before, mixed, lane);
   };
@@ -282,8 +293,10 @@ bool RaceCheck::storesTheSame(const Now &now, const RaceCell &cell, unsigned lan
 void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) {
   auto excused = [&](std::uint32_t id) {
+    if (now.scope == Scope::Weak)
+      return false;
     const AccessRecord &record = history[id];
-    return record.scope != Scope::Weak && now.scope != Scope::Weak &&
+    return record.scope != Scope::Weak &&
            (record.cta == cta || (record.scope == Scope::Gpu && now.scope == Scope::Gpu));
   };
   AccessKind kind = now.access->kind;
@@ -329,7 +342,7 @@ static inline bool fourEqual(const RaceCell *cells) {
 }
 
 /// The bytes of a row, `first` of the memory that `cells` describe.
-inline void RaceCheck::row(const Now &now, RaceCell *cells, std::uint64_t first,
+inline void RaceCheck::row(const Now &now, RaceCells cells, std::uint64_t first,
                            std::uint64_t count, unsigned lane, std::uint64_t host) {
   AccessKind kind = now.access->kind;
   bool isRead = kind == AccessKind::Load || kind == AccessKind::AsyncLoad;
@@ -347,17 +360,23 @@ inline void RaceCheck::row(const Now &now, RaceCell *cells, std::uint64_t first,
   };
   const std::uint64_t end = first + count;
   for (std::uint64_t at = first; at < end;) {
-    RaceCell *cell = cells + at / 4;
-    if (at % 16 == 0 && end - at >= 16 && fourEqual(cell)) {
-      // Four words with one past have one future.
-      step(*cell, 0xf, host + (at - first));
-      std::fill(cell + 1, cell + 4, *cell);
+    RaceCell &quad = cells.quads[at / 16], *words = cells.words + at / 16 * 4;
+    if (at % 16 == 0 && end - at >= 16 && (!quad.split || fourEqual(words)) &&
+        (isRead || quad.write != now.id)) {
+      // Four words with one past have one future, unless it depends on what is in them.
+      if (quad.split)
+        quad = *words;
+      step(quad, 0xf, host + (at - first));
       at += 16;
       continue;
     }
+    if (!quad.split) {
+      std::fill(words, words + 4, quad);
+      quad.split = true;
+    }
     unsigned from = at % 4;
     unsigned here = static_cast<unsigned>(std::min<std::uint64_t>(4 - from, end - at));
-    step(*cell, ((1u << here) - 1) << from, host + (at - first) - from);
+    step(words[at / 4 % 4], ((1u << here) - 1) << from, host + (at - first) - from);
     at += here;
   }
 }
@@ -382,7 +401,7 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
   WarpState &state = warps[warp.index];
   if (inst.flags & Inst::Release)
     fence(warp, access.mask, scopeOf(inst));
-  Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst)};
+  Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst), {}};
   const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
   ShadowRef region;
   for (std::uint32_t left = access.mask; left; left &= left - 1) {
@@ -394,11 +413,11 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
     bool isShared = host - sharedLow < warp.sharedBytes;
     if (isShared) {
       now.first = firstHere;
-      row(now, shared.data(), host - sharedLow, count, lane, host);
+      row(now, {sharedQuads.data(), sharedWords.data()}, host - sharedLow, count, lane, host);
     } else {
       if (host - region.low >= region.bytes)
         region = launch.shadowOf(inst, host);
-      RaceCell *cells = region.shadow ? region.shadow->cells() : nullptr;
+      RaceCells cells = region.shadow ? region.shadow->cells() : RaceCells();
       if (!cells) // local memory and parameters are a thread's own
         continue;
       now.first = history.first();

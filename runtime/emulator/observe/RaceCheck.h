@@ -79,6 +79,12 @@ private:
     };
     Recent recent[64]; // records to use again, by Inst::cache
   };
+  /// How the access `id` stands to the one that is being looked at.
+  struct Relation {
+    std::uint32_t id = 0;
+    bool sameWarp = false;
+    bool before = false; // if it is another warp's
+  };
   /// The access that is being looked at.
   struct Now {
     Warp *warp;
@@ -87,8 +93,11 @@ private:
     const Access *access;
     std::uint32_t id, first; // first: ids below are over
     Scope scope;
+    mutable Relation relations[8]; // by id: those found so far
   };
 
+  Relation relate(const Now &now, std::uint32_t id) const;
+  const Relation &relationTo(const Now &now, std::uint32_t id) const;
   std::uint32_t recordOf(Warp &warp, const Inst &inst, const Access &access, WarpState &state);
   bool ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
                unsigned currentLane) const;
@@ -96,7 +105,7 @@ private:
   bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) const;
   void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
-  void row(const Now &now, RaceCell *cells, std::uint64_t first, std::uint64_t count, unsigned lane,
+  void row(const Now &now, RaceCells cells, std::uint64_t first, std::uint64_t count, unsigned lane,
            std::uint64_t host);
   void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
               std::uint32_t bytes, std::uint32_t id, unsigned otherLane);
@@ -114,7 +123,7 @@ private:
   RaceHistory &history;
   std::uint64_t cta = 0;
   std::uint32_t firstHere = 0; // ids below are of CTAs that used this shared memory before
-  std::vector<RaceCell> shared;
+  std::vector<RaceCell> sharedQuads, sharedWords;
   std::unordered_map<std::uint64_t, SyncVariable> sharedVariables;
   std::vector<WarpState> warps;
   View barriers[16];

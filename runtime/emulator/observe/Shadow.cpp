@@ -15,7 +15,11 @@ static void *reserve(std::uint64_t bytes) {
 }
 
 static std::uint64_t bitBytes(std::uint64_t bytes) { return bytes / 8 + 8; }
-static std::uint64_t cellBytes(std::uint64_t bytes) { return (bytes / 4 + 2) * sizeof(RaceCell); }
+static std::uint64_t quadCount(std::uint64_t bytes) { return bytes / 16 + 2; }
+/// Quads, then words.
+static std::uint64_t cellBytes(std::uint64_t bytes) {
+  return 5 * quadCount(bytes) * sizeof(RaceCell);
+}
 
 Shadow::Shadow(std::uint64_t bytes, bool tracksWrites) : bytes(bytes) {
   if (tracksWrites)
@@ -26,18 +30,19 @@ Shadow::~Shadow() {
   if (bits)
     munmap(bits, bitBytes(bytes));
   if (raceCells)
-    munmap(raceCells, cellBytes(bytes));
+    munmap(raceCells.quads, cellBytes(bytes));
 }
 
-RaceCell *Shadow::cells() {
+RaceCells Shadow::cells() {
   if (!raceCells)
-    raceCells = static_cast<RaceCell *>(reserve(cellBytes(bytes)));
+    if (auto *quads = static_cast<RaceCell *>(reserve(cellBytes(bytes))))
+      raceCells = {quads, quads + quadCount(bytes)};
   return raceCells;
 }
 
 void Shadow::clearCells() {
   if (raceCells)
-    madvise(raceCells, cellBytes(bytes), MADV_DONTNEED);
+    madvise(raceCells.quads, cellBytes(bytes), MADV_DONTNEED);
 }
 
 void WrittenBits::mark(std::uint64_t first, std::uint64_t count) {

@@ -37,9 +37,18 @@ struct RaceCell {
   std::uint32_t writeLane : 5, firstLane : 5, secondLane : 5;
   std::uint32_t writeBytes : 4, firstBytes : 4, secondBytes : 4; // masks
   std::uint32_t writeMixed : 1, firstMixed : 1, secondMixed : 1; // several lanes
-  std::uint32_t : 2;
+  std::uint32_t split : 1;                                       // of RaceCells::quads
+  std::uint32_t : 1;
 };
 static_assert(sizeof(RaceCell) == 16);
+
+/// The cells of a piece of memory. Most accesses are to 16 aligned bytes or more, and then four words
+/// share one cell; it is split where their pasts differ.
+struct RaceCells {
+  RaceCell *quads = nullptr; // of 16 bytes
+  RaceCell *words = nullptr; // of 4 bytes; count where the quad is split
+  explicit operator bool() const { return quads; }
+};
 
 class Shadow {
 public:
@@ -50,15 +59,15 @@ public:
 
   /// Null bits if everything counts as written.
   WrittenBits written() const { return WrittenBits(bits); }
-  /// Cells of the words; made when first asked for. Null if there is no address space left.
-  RaceCell *cells();
+  /// Made when first asked for. Null if there is no address space left.
+  RaceCells cells();
   /// Forgets all accesses.
   void clearCells();
 
 private:
   std::uint64_t bytes;
   std::uint8_t *bits = nullptr;
-  RaceCell *raceCells = nullptr;
+  RaceCells raceCells;
 };
 
 /// Where a region's bytes are in a Shadow: byte `low + n` is its byte `offset + n`.

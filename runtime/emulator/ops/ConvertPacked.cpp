@@ -235,7 +235,7 @@ static Exec packedForm(Type toType, Type fromType, const PackedModifiers &m) {
     });
   if (toType == Type::F16x2 && !m.satfinite)
     return fromType == Type::E4M3x2 && !m.relu
-               ? lanes<widenE4m3, u32, u16>
+               ? lanes<widenE4m3, u32, u16>.with(Effect::WidenE4m3)
                : withFormat(fromType, [&]<class Format>(Format) {
                    return m.relu ? lanes<widenSmall<Format, true>, u32, u16>
                                  : lanes<widenSmall<Format, false>, u32, u16>;

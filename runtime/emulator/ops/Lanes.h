@@ -196,12 +196,16 @@ template <Run F> void runChained(Warp &w, const Inst &i) {
   PLANEMU_GO_ON(w, i);
 }
 /// F as an instruction that is worth a form for chains.
+#if defined(__AVX2__)
 template <Run F> inline constexpr Exec chain{F, runChained<F>};
+#else // The call costs little next to the work, and the code would be twice as long.
+template <Run F> inline constexpr Exec chain{F};
+#endif
 
 // Slots are looked up before the loop: for all the compiler knows, a store to one may change the
 // Warp.
 template <auto F, class D, class... S, std::size_t... N>
-inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+[[gnu::always_inline]] inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
   u32 mask = executing(w, i);
   char *const d = w.file + i.s[0];
   const char *const s[] = {w.file + i.s[1 + N]...};
@@ -219,7 +223,8 @@ inline void lanesOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
 }
 
 /// Destination 0 = F(sources 1, 2, ...), by vectors.
-template <auto F, class D, class... S> void runLanes(Warp &w, const Inst &i) {
+template <auto F, class D, class... S>
+[[gnu::always_inline]] inline void runLanes(Warp &w, const Inst &i) {
   lanesOf<F, D, S...>(w, i, std::index_sequence_for<S...>());
 }
 template <auto F, class D, class... S> inline constexpr Exec lanes = chain<runLanes<F, D, S...>>;
@@ -246,7 +251,7 @@ template <auto F, class D, class... S> void each(Warp &w, const Inst &i) {
 
 /// Predicate 0 = F(sources 1, 2, ...), by vectors; F compares.
 template <auto F, class... S, std::size_t... N>
-inline void testOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+[[gnu::always_inline]] inline void testOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
   u32 mask = executing(w, i), result = 0;
   for (int c = 0; c < Chunks; ++c)
     result |= compress(F(load<S>(w.file + i.s[1 + N], c)...)) << (c * Chunk);

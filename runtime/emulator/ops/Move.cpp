@@ -25,11 +25,11 @@ template <class T> static void copy(Warp &w, const Inst &i) {
 Exec copyOf(Decoder &d, unsigned bits) {
   switch (bits) {
   case 16:
-    return {copy<u16>, runChained<copy<u16>>, true};
+    return chain<copy<u16>>.with(Effect::Copy);
   case 32:
-    return {copy<u32>, runChained<copy<u32>>, true};
+    return chain<copy<u32>>.with(Effect::Copy);
   case 64:
-    return {copy<u64>, runChained<copy<u64>>, true};
+    return chain<copy<u64>>.with(Effect::Copy);
   default:
     d.fail("no registers of " + std::to_string(bits) + " bits");
   }
@@ -77,7 +77,7 @@ static void unpack(Warp &w, const Inst &i) {
 
 static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
   if (whole == 32 && parts == 2)
-    return packs ? chain<pack<u32, u16>> : chain<unpack<u32, u16>>;
+    return packs ? chain<pack<u32, u16>> : chain<unpack<u32, u16>>.with(Effect::Split);
   if (whole == 64 && parts == 2)
     return packs ? chain<pack<u64, u32>> : chain<unpack<u64, u32>>;
   if (whole == 64 && parts == 4)

@@ -1,10 +1,10 @@
 //===- PathsTest.cpp - planemu-paths-test: fast paths against the general one ---===//
 //
-// planemu-paths-test PROGRAMS. A whole warp that nobody watches takes paths of its own, with
-// addresses formed all at once. With checks on every instruction takes the general path. Random
-// programs have to end the same way both times: same memory, same fault. They have few registers,
-// so that every way of overlap occurs, guards, branches and loops that lanes leave one by one, and
-// addresses of every shape.
+// planemu-paths-test PROGRAMS. A whole warp that nobody watches takes paths of its own: chains, in
+// which moves and conversions are joined, and addresses formed all at once. With checks on every
+// instruction takes the general path. Random programs have to end the same way both times: same
+// memory, same fault. They have few registers, so that every way of overlap occurs, guards, branches
+// and loops that lanes leave one by one, and addresses of every shape.
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/emulator/Emulator.h"
@@ -40,6 +40,7 @@ private:
   std::string sharedAddress(unsigned rowBytes);
   std::string memory();
   std::string arithmetic();
+  std::string widening();
   static std::string prologue();
   static std::string epilogue();
 
@@ -141,6 +142,25 @@ std::string Program::arithmetic() {
   }
 }
 
+/// From packed formats to f32, in several statements that chains join unless something comes between.
+std::string Program::widening() {
+  std::string text;
+  auto add = [&](const std::string &statement) {
+    text += "  " + statement + ";\n";
+    if (below(6) == 0)
+      text += "  " + arithmetic() + ";\n";
+  };
+  std::string low = half(), high = half(), codes = half(), pair = word();
+  if (below(2))
+    add("mov.b32 {" + codes + ", " + half() + "}, " + word());
+  if (below(3))
+    add("cvt.rn.f16x2.e4m3x2 " + pair + ", " + codes);
+  add("mov.b32 {" + low + ", " + high + "}, " + pair);
+  for (const std::string &from : {low, high})
+    add(pick({"cvt.f32.f16 ", "cvt.f32.f16 ", "cvt.f32.bf16 "}) + word() + ", " + from);
+  return text;
+}
+
 std::string Program::text() {
   fails = below(4) == 0;
   std::string body;
@@ -154,6 +174,8 @@ std::string Program::text() {
                 pick({".x4.shared.b16 {%r1, %r0, %r4, %r2}, ", ".x2.shared.b16 {%r5, %r3}, ",
                       ".x1.trans.shared.b16 {%r4}, "}) +
                 sharedAddress(16) + ";\n";
+      else if (kind == 2)
+        body += widening();
       else
         body += std::string("  ") + (below(8) ? "" : pick({"@%p0 ", "@!%p1 ", "@%p2 "})) +
                 (kind < 6 ? memory() : arithmetic()) + ";\n";
