@@ -185,6 +185,10 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
   for (unsigned n = 0; n < 32; ++n)
     if (name == "%envreg" + std::to_string(n))
       return constant(Constant::Bits, 0, bits);
+  for (std::string_view clock :
+       {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"})
+    if (clock == name)
+      fail("'" + std::string(name) + "' is read by a mov of its width alone");
   fail("unknown register '" + std::string(name) + "'");
 }
 

@@ -6,7 +6,8 @@
 #include "runtime/emulator/driver/Driver.h"
 
 #include <atomic>
-#include <cctype>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -79,6 +80,30 @@ CUresult planemu::enter(Driver &driver, bool needsContext) {
   return context->sticky;
 }
 
+/// The value of an environment variable; one that is empty counts as not set.
+static const char *fromEnvironment(const char *name) {
+  const char *value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+/// Reads a number, if the variable is set; false if it is no number in this range.
+template <class T> static bool fromEnvironment(const char *name, T least, T most, T &number) {
+  const char *text = fromEnvironment(name);
+  if (!text)
+    return true;
+  const char *end = text + std::strlen(text);
+  T value = 0;
+  auto [stopped, error] = std::from_chars(text, end, value);
+  if (error == std::errc() && stopped == end && value >= least && value <= most) {
+    number = value;
+    return true;
+  }
+  failWith(CUDA_ERROR_INVALID_VALUE, std::string(name) + " is '" + text +
+                                         "', expected a number from " + std::to_string(least) +
+                                         " to " + std::to_string(most));
+  return false;
+}
+
 /// The widest instruction set that the host has, or the one PLANEMU_HOST_ISA names, by which tests
 /// compare them; null if there is no such set here.
 static const InstructionSet *chooseInstructions() {
@@ -101,17 +126,17 @@ static const InstructionSet *chooseInstructions() {
       {&v4::instructions, v4},
 #endif
   };
-  const char *wanted = std::getenv("PLANEMU_HOST_ISA");
+  const char *wanted = fromEnvironment("PLANEMU_HOST_ISA");
   const InstructionSet *chosen = nullptr;
   bool named = false;
   std::string run;
   for (const Choice &choice : choices) {
-    bool isWanted = wanted && *wanted && std::strcmp(wanted, choice.set->name) == 0;
+    bool isWanted = wanted && std::strcmp(wanted, choice.set->name) == 0;
     named |= isWanted;
     if (!choice.runs)
       continue;
     run += (run.empty() ? "" : ", ") + std::string(choice.set->name);
-    if (!wanted || !*wanted || isWanted)
+    if (!wanted || isWanted)
       chosen = choice.set;
   }
   if (!chosen)
@@ -125,29 +150,29 @@ static const InstructionSet *chooseInstructions() {
 CUresult Driver::initialize() {
   if (model)
     return CUDA_SUCCESS;
-  const char *target = std::getenv("PLANEMU_TARGET");
-  std::string key = target && *target ? target : chosenTarget.empty() ? "gb10" : chosenTarget;
+  const char *target = fromEnvironment("PLANEMU_TARGET");
+  std::string key = target ? target : chosenTarget.empty() ? "gb10" : chosenTarget;
   const DeviceModel *found = findDeviceModel(key);
   if (!found)
     return failWith(CUDA_ERROR_NO_DEVICE,
                     "PLANEMU_TARGET is '" + key + "', known are " + knownDeviceModels());
-  if (const char *threads = std::getenv("PLANEMU_THREADS"))
-    pool.setThreads(static_cast<unsigned>(std::strtoul(threads, nullptr, 10)));
-  if (const char *steps = std::getenv("PLANEMU_MAX_STEPS")) {
-    char *end = nullptr;
-    std::uint64_t number = std::strtoull(steps, &end, 10);
-    if (!std::isdigit(static_cast<unsigned char>(*steps)) || *end || !number)
-      return failWith(CUDA_ERROR_INVALID_VALUE, std::string("PLANEMU_MAX_STEPS is '") + steps +
-                                                    "', expected a number greater than 0");
-    maxSteps = number;
-    maxStepsFromEnvironment = true;
-  }
+  unsigned threads = 0;
+  std::uint64_t steps = 0;
+  if (!fromEnvironment("PLANEMU_THREADS", 1u, 1024u, threads) ||
+      !fromEnvironment("PLANEMU_MAX_STEPS", std::uint64_t(1), ~std::uint64_t(0), steps))
+    return CUDA_ERROR_INVALID_VALUE;
   const InstructionSet *set = chooseInstructions();
   if (!set)
     return CUDA_ERROR_NOT_INITIALIZED;
-  if (const char *list = std::getenv("PLANEMU_CHECKS"))
+  if (const char *list = fromEnvironment("PLANEMU_CHECKS"))
     if (CUresult result = setChecks(list); result != CUDA_SUCCESS)
       return result;
+  if (threads)
+    pool.setThreads(threads);
+  if (steps) {
+    maxSteps = steps;
+    maxStepsFromEnvironment = true;
+  }
   instructions = set;
   model = found;
   return CUDA_SUCCESS;
@@ -160,7 +185,11 @@ PLANEMU_EXPORT cuInit(unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
-  return driver.initialize();
+  CUresult result = driver.initialize();
+  // Only the environment can be wrong here, and most programs do not ask for our message.
+  if (result != CUDA_SUCCESS)
+    std::fprintf(stderr, "planemu: %s\n", lastMessage().c_str());
+  return result;
 }
 
 PLANEMU_EXPORT cuDriverGetVersion(int *version) {

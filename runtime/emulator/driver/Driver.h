@@ -215,6 +215,8 @@ void writeLog(const std::string &text, CUjit_option bufferOption, CUjit_option s
 /// The PTX of an image in memory: PTX itself or a fatbin that holds some for the device.
 CUresult readPtxImage(const DeviceModel &model, const void *image, std::string &ptx);
 CUresult readPtxFile(const DeviceModel &model, const char *name, std::string &ptx);
+/// Is this PTX at all, right or wrong? Blanks and comments may stand before `.version`.
+bool startsAsPtx(std::string_view text);
 /// The function a CUfunction names; a CUkernel is taken too, and means its function in the current
 /// context.
 std::shared_ptr<FunctionHandle> findFunction(Driver &driver, CUfunction handle);

@@ -15,6 +15,7 @@
 #include "runtime/emulator/driver/Decompress.h"
 #include "runtime/emulator/driver/Driver.h"
 
+#include <cctype>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -81,6 +82,11 @@ static CUresult readFatbin(const DeviceModel &model, std::string_view image, std
   int bestTarget = 0;
   char bestLetter = 0;
   std::string found; // what there is, for the message
+  auto add = [&](const char *what, std::uint32_t sm, char letter) {
+    found += (found.empty() ? "" : ", ") + std::string(what) + std::to_string(sm);
+    if (letter)
+      found += letter;
+  };
   for (std::uint64_t at = 0; image.size() - at >= 64;) {
     std::string_view entry = image.substr(at);
     std::uint16_t kind = readAt<std::uint16_t>(entry, 0);
@@ -89,17 +95,16 @@ static CUresult readFatbin(const DeviceModel &model, std::string_view image, std
     if (header < 64 || header > entry.size() || payload > entry.size() - header)
       return bad("entry at offset " + std::to_string(begin + at) + ": its sizes are wrong");
     std::uint32_t sm = readAt<std::uint32_t>(entry, 28);
-    found += (found.empty() ? "" : ", ") +
-             std::string(kind == 1   ? "PTX for sm_"
-                         : kind == 2 ? "machine code for sm_"
-                                     : "other sm_") +
-             std::to_string(sm);
-    if (kind == 1 && sm <= static_cast<std::uint32_t>(model.sm)) {
+    if (kind != 1) {
+      add(kind == 2 ? "machine code for sm_" : "other sm_", sm, 0);
+    } else {
+      // Also where it is too new for the device: only the text tells sm_90a from sm_90.
       std::string ptx;
       PLANEMU_TRY(unpack(entry.substr(header, payload), readAt<std::uint32_t>(entry, 16),
                          readAt<std::uint64_t>(entry, 40), readAt<std::uint64_t>(entry, 56), ptx));
       char letter = 0;
       int target = targetOf(ptx, letter);
+      add("PTX for sm_", sm, letter);
       bool runs = letter == 'a'   ? target == model.sm
                   : letter == 'f' ? target / 10 == model.sm / 10 && target <= model.sm
                                   : target <= model.sm;
@@ -167,6 +172,23 @@ CUresult planemu::readPtxImage(const DeviceModel &model, const void *image, std:
   }
   ptx = static_cast<const char *>(image);
   return CUDA_SUCCESS;
+}
+
+bool planemu::startsAsPtx(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::isspace(static_cast<unsigned char>(text[at]))) {
+      ++at;
+      continue;
+    }
+    std::string_view rest = text.substr(at);
+    const char *end = rest.starts_with("//") ? "\n" : rest.starts_with("/*") ? "*/" : nullptr;
+    if (!end)
+      return rest.starts_with(".version");
+    at = text.find(end, at + 2);
+    if (at != text.npos)
+      at += std::strlen(end);
+  }
+  return false;
 }
 
 CUresult planemu::readPtxFile(const DeviceModel &model, const char *name, std::string &ptx) {

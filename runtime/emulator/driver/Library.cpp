@@ -49,7 +49,8 @@ static CUresult listKernels(Driver &driver, Library &library) {
         library.kernels[function->name] = std::move(kernel);
       }
   } catch (const PtxError &error) {
-    return failWith(CUDA_ERROR_INVALID_PTX, std::string("ptx: error: ") + error.what());
+    return failWith(startsAsPtx(library.ptx) ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE,
+                    std::string("ptx: error: ") + error.what());
   }
   for (auto &[name, kernel] : library.kernels)
     driver.kernels.add(kernel);

@@ -149,6 +149,7 @@ CUresult planemu::loadModule(Driver &driver, Context &context, std::string ptx, 
     return CUDA_ERROR_INVALID_VALUE;
   module = std::make_shared<Module>();
   module->context = &context;
+  CUresult refusal = startsAsPtx(ptx) ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE;
   try {
     load(driver, *module, std::move(ptx));
   } catch (const PtxError &error) {
@@ -157,7 +158,7 @@ CUresult planemu::loadModule(Driver &driver, Context &context, std::string ptx, 
     writeLog(text, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, count, options,
              values);
     return failWith(error.reason == PtxError::Version ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-                                                      : CUDA_ERROR_INVALID_PTX,
+                                                      : refusal,
                     std::move(text));
   } catch (const std::bad_alloc &) {
     freeVariables(*module);

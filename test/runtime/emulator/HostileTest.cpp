@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 using namespace emutest;
 
@@ -73,6 +74,32 @@ static void expect(CUresult got, CUresult want, const char *what) {
     die(std::string(what) + " gives " + nameOf(got) + ", not " + nameOf(want));
 }
 
+/// A fatbin of modules without kernels, for these devices.
+static std::string fatbinOf(std::vector<std::pair<std::uint32_t, std::string>> targets) {
+  std::string entries;
+  for (const auto &[sm, name] : targets) {
+    std::string ptx = ".version 9.0\n.target " + name + "\n.address_size 64\n";
+    std::uint16_t kind = 1;
+    std::uint32_t headerBytes = 64, number = sm;
+    std::uint64_t bytes = ptx.size();
+    std::string header(headerBytes, '\0');
+    std::memcpy(&header[0], &kind, 2);
+    std::memcpy(&header[4], &headerBytes, 4);
+    std::memcpy(&header[8], &bytes, 8);
+    std::memcpy(&header[28], &number, 4);
+    entries += header + ptx;
+  }
+  std::uint32_t magic = 0xba55ed50;
+  std::uint16_t version = 1, headerBytes = 16;
+  std::uint64_t bytes = entries.size();
+  std::string header(headerBytes, '\0');
+  std::memcpy(&header[0], &magic, 4);
+  std::memcpy(&header[4], &version, 2);
+  std::memcpy(&header[6], &headerBytes, 2);
+  std::memcpy(&header[8], &bytes, 8);
+  return header + entries;
+}
+
 static void wrongCalls(const std::string &ptx) {
   const Api &cu = api();
   int value;
@@ -112,10 +139,19 @@ static void wrongCalls(const std::string &ptx) {
   char log[128];
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  expect(cu.cuModuleLoadDataEx(&module, "nonsense", 2, options, values), CUDA_ERROR_INVALID_PTX,
+  expect(cu.cuModuleLoadDataEx(&module, "nonsense", 2, options, values), CUDA_ERROR_INVALID_IMAGE,
          "nonsense");
   if (!std::strstr(log, "a PTX module starts with .version"))
     die(std::string("the log is: ") + log);
+
+  // The message names a fatbin's targets in full.
+  std::string fatbin =
+      fatbinOf({{90, "sm_90a"}, {80, "sm_80a"}, {130, "sm_130f"}, {125, "sm_125"}});
+  expect(cu.cuModuleLoadDataEx(&module, fatbin.data(), 0, nullptr, nullptr),
+         CUDA_ERROR_NO_BINARY_FOR_GPU, "a fatbin for other devices");
+  if (!std::strstr(api().lastError(), "it has PTX for sm_90a, PTX for sm_80a, PTX for sm_130f, "
+                                      "PTX for sm_125"))
+    die(std::string("the message is: ") + api().lastError());
 
   CUjit_option infoOptions[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
   values[1] = reinterpret_cast<void *>(sizeof(log));
@@ -234,7 +270,7 @@ int main(int argc, char **argv) {
       ++loaded;
       CU(cuModuleUnload, module);
     } else if (result != CUDA_ERROR_INVALID_PTX && result != CUDA_ERROR_UNSUPPORTED_PTX_VERSION &&
-               result != CUDA_ERROR_NO_BINARY_FOR_GPU) {
+               result != CUDA_ERROR_NO_BINARY_FOR_GPU && result != CUDA_ERROR_INVALID_IMAGE) {
       die("damaged PTX gives " + nameOf(result));
     } else if (!*api().lastError()) {
       die("refused without a message");

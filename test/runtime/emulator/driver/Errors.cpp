@@ -132,7 +132,11 @@ static void modulesAndLaunches() {
   int value;
   EXPECT(cuModuleLoadData(nullptr, Kernels), CUDA_ERROR_INVALID_VALUE);
   EXPECT(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
-  EXPECT(cuModuleLoadData(&module, "no PTX"), CUDA_ERROR_INVALID_PTX);
+  EXPECT(cuModuleLoadData(&module, "no PTX"), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT(cuModuleLoadData(&module, ""), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT(cuModuleLoadData(&module, "/* .version 8.0 */ // .version"), CUDA_ERROR_INVALID_IMAGE);
+  EXPECT(cuModuleLoadData(&module, "// PTX\n /* it is */ .version 8.0\n.target"),
+         CUDA_ERROR_INVALID_PTX);
   EXPECT(cuModuleLoadData(&module, "\x7f"
                                    "ELF"),
          CUDA_ERROR_NO_BINARY_FOR_GPU);
