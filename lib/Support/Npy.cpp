@@ -28,38 +28,60 @@ namespace {
 /// Scans `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }` with keys in any order.
 class HeaderScanner {
 public:
-  explicit HeaderScanner(std::string_view text) : rest(text) {}
+  /// `start` is where the text lies in the file.
+  HeaderScanner(std::string_view text, size_t start) : whole(text), rest(text), start(start) {}
 
-  bool scan(NpyArray &array) {
+  Status scan(NpyArray &array) {
     bool descr = false, order = false, shape = false;
     if (!take('{'))
-      return false;
+      return expected("a dictionary");
     while (!take('}')) {
-      std::string_view key;
+      std::string_view key, value;
+      skip();
+      size_t at = offset();
       if (!string(key) || !take(':'))
-        return false;
-      if (key == "descr" && !descr) {
-        std::string_view value;
+        return expected("a key in single quotes and a colon");
+      if ((key == "descr" && descr) || (key == "fortran_order" && order) ||
+          (key == "shape" && shape))
+        return inputError("the .npy header at offset {}: key '{:.20}' occurs twice", at, key);
+      if (key == "descr") {
         if (!(descr = string(value)))
-          return false;
+          return expected("an element type in single quotes; arrays of records are not read");
         array.descr = value;
-      } else if (key == "fortran_order" && !order) {
+      } else if (key == "fortran_order") {
+        skip();
+        at = offset();
+        if (word("True"))
+          return inputError("the .npy header at offset {}: fortran_order is True, expected an "
+                            "array in C order",
+                            at);
         if (!(order = word("False")))
-          return false;
-      } else if (key == "shape" && !shape) {
+          return expected("False");
+      } else if (key == "shape") {
         if (!(shape = tuple(array.shape)))
-          return false;
+          return expected("a tuple of numbers from 0");
       } else {
-        return false;
+        return inputError("the .npy header at offset {}: unknown key '{:.20}'", at, key);
       }
       if (!take(',') && !peek('}'))
-        return false;
+        return expected("a comma or a closing brace");
     }
     skip();
-    return rest.empty() && descr && order && shape;
+    if (!rest.empty())
+      return expected("nothing after the closing brace");
+    for (auto [found, key] :
+         {std::pair(descr, "descr"), {order, "fortran_order"}, {shape, "shape"}})
+      if (!found)
+        return inputError("the .npy header at offset {}: key '{}' is missing", start, key);
+    return {};
   }
 
 private:
+  size_t offset() const { return start + whole.size() - rest.size(); }
+  Error expected(std::string_view what) {
+    skip();
+    return inputError("the .npy header at offset {}: expected {}", offset(), what);
+  }
   void skip() {
     size_t at = rest.find_first_not_of(" \n");
     rest.remove_prefix(at == std::string_view::npos ? rest.size() : at);
@@ -82,12 +104,12 @@ private:
     return true;
   }
   bool string(std::string_view &value) {
-    if (!take('\''))
+    if (!peek('\''))
       return false;
-    size_t end = rest.find('\'');
+    size_t end = rest.find('\'', 1);
     if (end == std::string_view::npos)
       return false;
-    value = rest.substr(0, end);
+    value = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
     return true;
   }
@@ -108,7 +130,8 @@ private:
     return true;
   }
 
-  std::string_view rest;
+  std::string_view whole, rest;
+  size_t start;
 };
 } // namespace
 
@@ -117,31 +140,48 @@ Result<NpyArray> planc::readNpy(const std::string &path) {
   if (!content.ok())
     return content.takeError();
   std::string_view text = asText(*content);
-  if (!text.starts_with(std::string_view(magic, magicBytes)) || text.size() < 10)
-    return fileError(path, "is not a .npy file");
+  if (!text.starts_with(std::string_view(magic, magicBytes)))
+    return fileError(path, "is not a .npy file: the first {} bytes are not \"\\x93NUMPY\"",
+                     magicBytes);
+  auto truncated = [&](const char *what, uint64_t bytes, size_t at) {
+    return fileError(path, "truncated: {} needs {} bytes at offset {}, but the file ends at {}",
+                     what, bytes, at, text.size());
+  };
+  if (text.size() < magicBytes + 2)
+    return truncated("the version", 2, magicBytes);
   unsigned char version = static_cast<unsigned char>(text[6]);
+  if (version < 1 || version > 3)
+    return fileError(path, "has .npy version {}.{} at offset {}, expected 1 to 3", version,
+                     static_cast<unsigned char>(text[7]), magicBytes);
   size_t lengthBytes = version == 1 ? 2 : 4;
   size_t start = magicBytes + 2 + lengthBytes;
-  if (version < 1 || version > 3 || text.size() < start)
-    return fileError(path, ".npy version {}, expected 1 to 3", version);
+  if (text.size() < start)
+    return truncated("the header's length", lengthBytes, magicBytes + 2);
   uint64_t headerBytes = 0;
   for (size_t i = lengthBytes; i-- > 0;)
     headerBytes = headerBytes << 8 | static_cast<unsigned char>(text[magicBytes + 2 + i]);
   if (headerBytes > text.size() - start)
-    return fileError(path, "header needs {} bytes at offset {}, but the file ends at {}",
-                     headerBytes, start, text.size());
+    return truncated("the header", headerBytes, start);
 
   NpyArray array;
-  if (!HeaderScanner(text.substr(start, headerBytes)).scan(array))
-    return fileError(path, "the .npy header is not a C-order array's");
+  HeaderScanner scanner(text.substr(start, headerBytes), start);
+  if (Status status = scanner.scan(array); !status.ok())
+    return fileError(path, "{}", status.error().message);
   uint64_t element = elementBytes(array.descr), expected = 0;
   if (!element)
-    return fileError(path, "unknown element type '{:.20}'", array.descr);
+    return fileError(path, "has elements of type '{:.20}', expected {}", array.descr,
+                     array.descr.starts_with('>') ? "little-endian numbers"
+                                                  : "integers of 1 to 8 bytes or floats of 2 to 8");
   std::optional<uint64_t> count = elementCount(array.shape);
   uint64_t found = text.size() - start - headerBytes;
-  if (!count || __builtin_mul_overflow(*count, element, &expected) || expected != found)
-    return fileError(path, "shape {:.80} of '{}' does not match {} bytes of data",
-                     shapeText(array.shape), array.descr, found);
+  if (!count || __builtin_mul_overflow(*count, element, &expected))
+    return fileError(path, "has the impossible shape {:.80}", shapeText(array.shape));
+  if (expected > found)
+    return truncated(fmt::format("{} of shape {:.80}", array.descr, shapeText(array.shape)).c_str(),
+                     expected, start + headerBytes);
+  if (expected < found)
+    return fileError(path, "{} of shape {:.80} has {} bytes, but {} follow at offset {}",
+                     array.descr, shapeText(array.shape), expected, found, start + headerBytes);
   array.data.assign(content->end() - ptrdiff_t(found), content->end());
   return array;
 }

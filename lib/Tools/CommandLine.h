@@ -11,6 +11,7 @@
 
 #include <charconv>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -36,6 +37,9 @@ template <class T> std::optional<T> number(std::string_view text) {
 /// The value of an option that takes one number.
 template <class T> Status takeNumber(const char *name, std::string_view text, T &value) {
   std::optional<T> parsed = number<T>(text);
+  if (!parsed && std::is_integral_v<T>)
+    return usageError("{} has \"{:.40}\", expected a number from {} to {}", name, text,
+                      std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
   if (!parsed)
     return usageError("{} has \"{:.40}\", expected a number", name, text);
   value = *parsed;

@@ -112,6 +112,10 @@ static Status checkOptions(const Options &options) {
       if (const std::string &file = options.arguments[i].output;
           !file.empty() && file == options.arguments[j].output)
         return usageError("arguments {} and {} are both written to \"{:.200}\"", j, i, file);
+  for (size_t i = 0; i < options.arguments.size(); ++i)
+    if (!options.counters.empty() && options.counters == options.arguments[i].output)
+      return usageError("argument {} and --counters are both written to \"{:.200}\"", i,
+                        options.counters);
   return {};
 }
 

@@ -118,7 +118,7 @@ Result<std::vector<KernelInfo>> Run::open() {
     return status.takeError();
   CUresult result = emulator.cuModuleGetFunctionCount(&count, module);
   std::vector<CUfunction> functions(count);
-  if (result == CUDA_SUCCESS)
+  if (result == CUDA_SUCCESS && count)
     result = emulator.cuModuleEnumerateFunctions(functions.data(), count, module);
   if (Status status = emulator.check(result, "cannot list the kernels", options.file); !status.ok())
     return status.takeError();

@@ -28,7 +28,7 @@ static std::string kernelNames(const std::vector<KernelInfo> &kernels) {
   std::string names;
   for (const KernelInfo &kernel : kernels)
     names += (names.empty() ? "" : ", ") + kernel.name;
-  return names.empty() ? "none" : names;
+  return names;
 }
 
 static void printList(const Options &options, const std::vector<KernelInfo> &kernels) {
@@ -49,6 +49,8 @@ static void printList(const Options &options, const std::vector<KernelInfo> &ker
                     {"shared_bytes", kernel.sharedBytes},
                     {"local_bytes", kernel.localBytes}});
   }
+  if (kernels.empty())
+    text = fmt::format("{} holds no kernel (.entry)\n", options.file);
   print(stdout, options.json ? Json({{"kernels", list}}).dump(2) + "\n" : text);
 }
 
@@ -56,14 +58,16 @@ static std::string typeText(const Argument &argument) {
   return fmt::format("{} [{}]", argument.descr, fmt::join(argument.shape, ", "));
 }
 
-static void printRun(const Options &options, const KernelInfo &kernel, const RunResults &results) {
+/// `error` is why the run failed, or null.
+static void printRun(const Options &options, const KernelInfo &kernel, const RunResults &results,
+                     const Error *error = nullptr) {
   std::string text = fmt::format("kernel {}, grid {}, block {}: {} warp instructions, {:.1f} ms\n",
                                  kernel.name, triple(options.grid), triple(options.block),
                                  results.warpInstructions, results.ms);
   Json outputs = Json::array();
   for (size_t i = 0; i < options.arguments.size(); ++i) {
     const Argument &argument = options.arguments[i];
-    if (argument.output.empty() || !results.findings.empty())
+    if (argument.output.empty() || error || !results.findings.empty())
       continue; // not written then
     text += fmt::format("arg {}: {} {}\n", i, argument.output, typeText(argument));
     outputs.push_back({{"arg", i},
@@ -84,7 +88,23 @@ static void printRun(const Options &options, const KernelInfo &kernel, const Run
                {"outputs", outputs}};
   if (options.checks)
     json["checks"] = {{"enabled", checkNames(options.checks)}, {"findings", results.findings}};
+  if (error)
+    json["error"] = error->message;
   print(stdout, json.dump(2) + "\n");
+}
+
+/// Can every file be written? Asked before the kernel runs, so that a folder that is not there costs
+/// nobody a run, nor leaves half of the files.
+static Status checkFiles(const Options &options) {
+  std::vector<std::string> files;
+  for (const Argument &argument : options.arguments)
+    files.push_back(argument.output);
+  files.push_back(options.counters == "-" ? "" : options.counters);
+  for (const std::string &file : files)
+    if (!file.empty())
+      if (Result<OutputFile> trial = OutputFile::create(file); !trial.ok())
+        return trial.takeError();
+  return {};
 }
 
 static Status writeFiles(const Options &options, const RunResults &results) {
@@ -106,6 +126,8 @@ static Status writeFiles(const Options &options, const RunResults &results) {
 
 static Result<const KernelInfo *> chooseKernel(const Options &options,
                                                const std::vector<KernelInfo> &kernels) {
+  if (kernels.empty())
+    return fileError(options.file, "holds no kernel (.entry)");
   if (options.kernel.empty() && kernels.size() == 1)
     return &kernels[0];
   if (options.kernel.empty())
@@ -139,18 +161,20 @@ static int run(Options &options) {
   for (Argument &argument : options.arguments)
     if (Status status = readArgument(argument); !status.ok())
       return fail(tool, status.error());
+  if (Status status = checkFiles(options); !status.ok())
+    return fail(tool, status.error());
 
   RunResults results;
   Status status = run.launch(**kernel, options.arguments, results);
   for (const std::string &finding : results.findings)
     print(stderr, finding + "\n");
-  if (!status.ok())
-    return fail(tool, status.error());
-  if (!results.findings.empty()) {
+  if (status.ok() && !results.findings.empty())
+    status = inputError("the checks found faults in kernel \"{}\": {}; nothing is written",
+                        (*kernel)->name, results.findings.size());
+  if (!status.ok()) {
     if (options.json)
-      printRun(options, **kernel, results);
-    return fail(tool, inputError("the checks found faults in kernel \"{}\": {}; nothing is written",
-                                 (*kernel)->name, results.findings.size()));
+      printRun(options, **kernel, results, &status.error());
+    return fail(tool, status.error());
   }
   if (Status written = writeFiles(options, results); !written.ok())
     return fail(tool, written.error());
