@@ -288,7 +288,8 @@ private:
     entry.weight = weight.value_or(Format::None);
     entry.act = act.value_or(Format::None);
     bool outputsKnown = out.has_value();
-    for (StringRef word : splitList(StringRef(out ? *out : ""))) {
+    StringRef outputs = out ? StringRef(*out) : StringRef();
+    for (StringRef word : splitList(outputs)) {
       std::optional<Format> format = findFormat(word, kEdgeFormats);
       if (!format) {
         precision.error("output",
@@ -297,7 +298,7 @@ private:
       }
       entry.out.push_back(format.value_or(Format::None));
     }
-    if (out && size_t(StringRef(*out).count(',')) + 1 != entry.out.size() && !out->empty()) {
+    if (!outputs.empty() && outputs.count(',') + 1 != entry.out.size()) {
       precision.error("output", "'output' is " + inQuotes(*out) + ", expected formats and commas");
       outputsKnown = false;
     }
