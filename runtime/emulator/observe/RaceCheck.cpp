@@ -182,7 +182,7 @@ void RaceCheck::synchroniseLane(const Now &now, unsigned lane, SyncVariable &var
 
 // --- Accesses ---------------------------------------------------------------
 
-RaceCheck::Relation RaceCheck::relate(const Now &now, std::uint32_t id) const {
+[[gnu::noinline]] RaceCheck::Relation RaceCheck::relate(const Now &now, std::uint32_t id) const {
   const AccessRecord &record = history[id];
   if (record.warp == now.warp->index && record.cta == cta)
     return {id, true, false};
@@ -198,7 +198,8 @@ RaceCheck::Relation RaceCheck::relate(const Now &now, std::uint32_t id) const {
 }
 
 /// The lanes of a row find few different ids.
-inline const RaceCheck::Relation &RaceCheck::relationTo(const Now &now, std::uint32_t id) const {
+[[gnu::always_inline]] inline const RaceCheck::Relation &
+RaceCheck::relationTo(const Now &now, std::uint32_t id) const {
   Relation &relation = now.relations[id % std::size(now.relations)];
   if (relation.id != id)
     relation = relate(now, id);
@@ -206,8 +207,9 @@ inline const RaceCheck::Relation &RaceCheck::relationTo(const Now &now, std::uin
 }
 
 /// True if the access `id` of `lane` (or of several lanes) is before what `currentLane` does now.
-inline bool RaceCheck::ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
-                               unsigned currentLane) const {
+[[gnu::always_inline]] inline bool RaceCheck::ordered(const Now &now, std::uint32_t id,
+                                                      unsigned lane, bool mixed,
+                                                      unsigned currentLane) const {
   const Relation &relation = relationTo(now, id);
   if (!relation.sameWarp)
     return relation.before;
@@ -236,7 +238,7 @@ void RaceCheck::report(const Now &now, const char *message, unsigned lane, std::
                                                                               : "the write was at");
 }
 
-void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes) {
+inline void RaceCheck::read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes) {
   // What all CTAs read: two others have, and this one knows nothing of others.
   if (!now.state->view.others && cell.first >= now.first && cell.first < firstHere &&
       cell.second >= now.first && cell.second < firstHere)
@@ -331,6 +333,20 @@ void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_
   cell.first = cell.second = 0;
 }
 
+/// Most reads are of what nobody writes in this launch and no other warp has read. False: it is not
+/// so.
+inline bool RaceCheck::readsQuietly(const Now &now, RaceCell &cell, unsigned lane,
+                                    std::uint32_t bytes) {
+  bool again = cell.first == now.id;
+  if (cell.write >= now.first || (cell.first >= now.first && !again))
+    return false;
+  cell.firstMixed = again && (cell.firstMixed || cell.firstLane != lane);
+  cell.firstBytes = again ? cell.firstBytes | bytes : bytes;
+  cell.firstLane = lane;
+  cell.first = now.id;
+  return true;
+}
+
 /// True if four cells in a row are equal.
 static inline bool fourEqual(const RaceCell *cells) {
   std::uint64_t words[8];
@@ -347,16 +363,8 @@ inline void RaceCheck::row(const Now &now, RaceCells cells, std::uint64_t first,
   AccessKind kind = now.access->kind;
   bool isRead = kind == AccessKind::Load || kind == AccessKind::AsyncLoad;
   auto step = [&](RaceCell &cell, std::uint32_t bytes, std::uint64_t at) {
-    // Most reads are of what nobody writes in this launch and no other warp has read.
-    if (isRead && cell.write < now.first && (cell.first < now.first || cell.first == now.id)) {
-      bool again = cell.first == now.id;
-      cell.firstMixed = again && (cell.firstMixed || cell.firstLane != lane);
-      cell.firstBytes = again ? cell.firstBytes | bytes : bytes;
-      cell.firstLane = lane;
-      cell.first = now.id;
-    } else {
+    if (!isRead || !readsQuietly(now, cell, lane, bytes))
       word(now, cell, lane, bytes, at);
-    }
   };
   const std::uint64_t end = first + count;
   for (std::uint64_t at = first; at < end;) {
@@ -403,6 +411,7 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
     fence(warp, access.mask, scopeOf(inst));
   Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst), {}};
   const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
+  const bool isRead = access.kind == AccessKind::Load || access.kind == AccessKind::AsyncLoad;
   ShadowRef region;
   for (std::uint32_t left = access.mask; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
@@ -410,10 +419,17 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
     std::uint64_t count = access.sizes ? access.sizes[lane] : access.bytes;
     if (!host || !count)
       continue;
+    auto lookAt = [&](RaceCells cells, std::uint64_t first) {
+      RaceCell &quad = cells.quads[first / 16];
+      if (isRead && count == 16 && first % 16 == 0 && !quad.split &&
+          readsQuietly(now, quad, lane, 0xf))
+        return;
+      row(now, cells, first, count, lane, host);
+    };
     bool isShared = host - sharedLow < warp.sharedBytes;
     if (isShared) {
       now.first = firstHere;
-      row(now, {sharedQuads.data(), sharedWords.data()}, host - sharedLow, count, lane, host);
+      lookAt({sharedQuads.data(), sharedWords.data()}, host - sharedLow);
     } else {
       if (host - region.low >= region.bytes)
         region = launch.shadowOf(inst, host);
@@ -421,7 +437,7 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
       if (!cells) // local memory and parameters are a thread's own
         continue;
       now.first = history.first();
-      row(now, cells, host - region.low + region.offset, count, lane, host);
+      lookAt(cells, host - region.low + region.offset);
     }
     if (now.scope != Scope::Weak)
       synchronise(now, lane, host, isShared);

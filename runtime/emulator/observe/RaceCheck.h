@@ -105,6 +105,7 @@ private:
   bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) const;
   void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
+  bool readsQuietly(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
   void row(const Now &now, RaceCells cells, std::uint64_t first, std::uint64_t count, unsigned lane,
            std::uint64_t host);
   void report(const Now &now, const char *message, unsigned lane, std::uint64_t host,
