@@ -18,12 +18,17 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 using namespace planc;
 using namespace planc::bundle;
 
-/// No object of a model is larger; below this, sums and strides of offsets cannot overflow.
-static constexpr uint64_t maxObjectBytes = uint64_t(1) << 42;
+/// Token ids and positions are 32-bit integers on the device.
+static constexpr int64_t maxIndex = INT32_MAX;
+/// Of a KV block; lib/Import takes no more.
+static constexpr int64_t maxBlockPositions = 4096;
+/// More than any GPU has for a block of threads.
+static constexpr uint64_t maxSharedBytes = 1 << 20;
 /// No operand is made of more tensors (256 experts times gate and up, and far more).
 static constexpr uint64_t maxPartTensors = 1 << 20;
 
@@ -62,11 +67,14 @@ static Status indexNames(const char *what, const std::vector<T> &list,
 }
 
 static Status checkModel(const Model &model) {
-  if (model.vocab <= 0 || model.max_context <= 0)
-    return inputError("model has a vocabulary of {} and a context of {}", model.vocab,
-                      model.max_context);
-  if (model.kv_block <= 0 || (model.kv_block & (model.kv_block - 1)) != 0)
-    return inputError("model has a kv_block of {}, expected a power of two", model.kv_block);
+  if (model.vocab <= 0 || model.max_context <= 0 || model.vocab > maxIndex ||
+      model.max_context > maxIndex)
+    return inputError("model has a vocabulary of {} and a context of {}, expected 1 to {}",
+                      model.vocab, model.max_context, maxIndex);
+  if (model.kv_block <= 0 || model.kv_block > maxBlockPositions ||
+      (model.kv_block & (model.kv_block - 1)) != 0)
+    return inputError("model has a kv_block of {}, expected a power of two up to {}",
+                      model.kv_block, maxBlockPositions);
   return {};
 }
 
@@ -87,14 +95,24 @@ static Status checkImage(const Names &names, const Kernel &kernel, const std::st
                          const KernelTarget &image) {
   std::string who = fmt::format("kernel \"{}\" on {}", kernel.name, targetName);
   uint64_t threads = 1;
-  for (int i = 0; i < 3; ++i) {
-    if (image.grid[i] == 0 || image.block[i] == 0 || image.block[i] > 1024)
+  // CUDA C++ Programming Guide, "Compute Capabilities": the same for all.
+  constexpr Dim3 mostBlocks = {INT32_MAX, 65535, 65535}, mostThreads = {1024, 1024, 64};
+  for (size_t i = 0; i < 3; ++i) {
+    if (image.grid[i] == 0 || image.grid[i] > mostBlocks[i] || image.block[i] == 0 ||
+        image.block[i] > mostThreads[i])
       return inputError("{} has grid [{}] and block [{}]", who, fmt::join(image.grid, ", "),
                         fmt::join(image.block, ", "));
     threads *= image.block[i];
   }
   if (threads > 1024)
     return inputError("{} has {} threads a block, at most 1024 are possible", who, threads);
+  for (auto [bytes, most, what] :
+       {std::tuple(uint64_t(image.shared_bytes) + image.static_shared_bytes, maxSharedBytes,
+                   "shared memory"),
+        std::tuple(uint64_t(image.scratch_bytes), maxObjectBytes, "scratch"),
+        std::tuple(uint64_t(image.counters), maxObjectBytes / 4, "counters")})
+    if (bytes > most)
+      return inputError("{} has {} bytes of {}, at most {} are possible", who, bytes, what, most);
   if (image.entry.empty())
     return inputError("{} has no entry", who);
   auto ptx = names.sections.find(image.ptx);
@@ -169,10 +187,13 @@ static Status checkParts(const Weight &weight, const char *target, Dtype dtype, 
     if (ranges.size() + pattern->count() > std::min(bytes / *partBytes, maxPartTensors))
       return inputError("{}: part \"{}\" has more tensors than fit into {} bytes", who,
                         part.pattern, bytes);
+    if (part.offset > bytes)
+      return inputError("{}: part \"{}\" has offset {} in {} bytes", who, part.pattern, part.offset,
+                        bytes);
     for (uint64_t stride : part.strides)
-      if (stride > bytes || part.offset > bytes)
-        return inputError("{}: part \"{}\" has offset {} and a stride of {} in {} bytes", who,
-                          part.pattern, part.offset, stride, bytes);
+      if (stride > bytes)
+        return inputError("{}: part \"{}\" has a stride of {} in {} bytes", who, part.pattern,
+                          stride, bytes);
     for (uint64_t n = 0; n < pattern->count(); ++n) {
       uint64_t begin = pattern->offset(n, part);
       if (begin > bytes || *partBytes > bytes - begin)
@@ -272,6 +293,8 @@ Status bundle::check(const Manifest &manifest) {
     if (Status status = checkState(manifest.model, state); !status.ok())
       return status;
 
+  if (manifest.programs.empty())
+    return Error{"the bundle has no program"};
   std::set<std::string_view> programs;
   for (const Program &program : manifest.programs) {
     if (program.name.empty() || !programs.insert(program.name).second)

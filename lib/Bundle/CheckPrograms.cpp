@@ -73,6 +73,12 @@ Status ProgramCheck::checkInputs() {
 }
 
 Status ProgramCheck::checkBuffers() {
+  const Workspace &workspace = program.workspace;
+  for (auto [bytes, what] : {std::pair(workspace.bytes, "a workspace"),
+                             std::pair(workspace.unshared_bytes, "an unshared workspace"),
+                             std::pair(workspace.scratch_bytes, "scratch")})
+    if (bytes > maxObjectBytes)
+      return inputError("has {} of {} bytes, at most {} are possible", what, bytes, maxObjectBytes);
   for (const Buffer &buffer : program.buffers) {
     std::string who = fmt::format("buffer \"{:.200}\"", buffer.edge);
     if (buffer.edge.empty() || !buffers.emplace(buffer.edge, &buffer).second)
@@ -177,6 +183,15 @@ Status ProgramCheck::checkArg(const Launch &launch, const Arg &arg, const Param 
     return inputError("passes {} \"{:.200}\", which is not in the bundle", toString(arg.kind),
                       *arg.name);
   };
+  auto checkType = [&](const char *what, std::string_view name, Dtype dtype,
+                       const Shape &shape) -> Status {
+    if (param.dtype == dtype &&
+        shapeBytes(param.shape, byteSize(dtype)) == shapeBytes(shape, byteSize(dtype)))
+      return {};
+    return inputError("{} \"{}\" is {} {:.80}, but kernel \"{}\" expects {} {:.80}", what, name,
+                      toString(dtype), shapeText(shape), *launch.kernel, toString(param.dtype),
+                      shapeText(param.shape));
+  };
   switch (arg.kind) {
   case ArgKind::buffer: {
     const Buffer *buffer = findBuffer(*arg.name);
@@ -198,10 +213,18 @@ Status ProgramCheck::checkArg(const Launch &launch, const Arg &arg, const Param 
                         toString(param.dtype), shapeText(param.shape));
     return {};
   }
-  case ArgKind::state:
-    return names.states.count(*arg.name) ? Status() : unknown();
-  case ArgKind::input:
-    return inputs.count(*arg.name) ? Status() : unknown();
+  case ArgKind::state: {
+    auto at = names.states.find(*arg.name);
+    if (at == names.states.end())
+      return unknown();
+    return checkType("state", *arg.name, at->second->dtype, at->second->shape);
+  }
+  case ArgKind::input: {
+    auto at = inputs.find(*arg.name);
+    if (at == inputs.end())
+      return unknown();
+    return checkType("step input", *arg.name, at->second->dtype, at->second->shape);
+  }
   case ArgKind::scratch:
   case ArgKind::counters:
     for (const auto &[target, image] : names.kernels.at(*launch.kernel)->targets)

@@ -14,6 +14,9 @@
 
 namespace planc::bundle {
 
+/// No object of a model is larger; below this, sums and strides of offsets cannot overflow.
+inline constexpr uint64_t maxObjectBytes = uint64_t(1) << 42;
+
 struct Names {
   std::unordered_map<std::string_view, const Section *> sections;
   std::unordered_map<std::string_view, const Kernel *> kernels;

@@ -339,6 +339,7 @@ private:
       if (!json.is_string())
         return refuse(where, "expected a string");
       value = json.get<std::string>();
+      checkText(value, where);
     } else {
       Reader reader(json, where, problem);
       if (!problem.empty())
@@ -370,9 +371,17 @@ private:
   void read(const Json &json, const std::string &where, std::map<std::string, T> &values) {
     if (!json.is_object())
       return refuse(where, "expected an object");
-    for (const auto &[key, member] : json.items())
+    for (const auto &[key, member] : json.items()) {
+      checkText(key, where);
       if (problem.empty())
         read(member, where + "/" + key, values[key]);
+    }
+  }
+
+  /// Names go through C interfaces, which would cut them.
+  void checkText(const std::string &text, const std::string &where) {
+    if (text.find('\0') != std::string::npos)
+      refuse(where, "a string with a NUL byte");
   }
 
   template <class T> void readNumber(const Json &json, const std::string &where, T &value) {
