@@ -26,7 +26,7 @@ void InitCheck::accessGlobal(Warp &warp, const Inst &inst, const Access &access,
     return;
   WrittenBits written = shadow.shadow->written();
   std::uint64_t first = host - shadow.low + shadow.offset;
-  if (access.kind != AccessKind::Store) {
+  if (access.kind != AccessKind::Store && (bytes > 56 || !written.allOf(first, bytes))) {
     std::uint64_t good = written.firstUnwritten(first, bytes);
     // A row of several lanes: name the lane.
     if (good < bytes) {
@@ -40,15 +40,23 @@ void InitCheck::accessGlobal(Warp &warp, const Inst &inst, const Access &access,
     written.mark(first, bytes);
 }
 
+/// True if all `bytes` states are Written.
+bool InitCheck::allWritten(const State *states, std::uint32_t bytes) {
+  constexpr std::uint64_t Eight = Written * 0x0101010101010101ull;
+  std::uint64_t word, wrong = 0;
+  for (; bytes >= 8; bytes -= 8, states += 8) {
+    std::memcpy(&word, states, 8);
+    wrong |= word ^ Eight;
+  }
+  for (; bytes; --bytes, ++states)
+    wrong |= *states ^ Written;
+  return wrong == 0;
+}
+
 void InitCheck::accessStates(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
                              std::uint64_t host, State *states, std::uint32_t bytes) {
   if (access.kind == AccessKind::Load || access.kind == AccessKind::Atomic) {
-    static constexpr State Good[32] = {
-        Written, Written, Written, Written, Written, Written, Written, Written,
-        Written, Written, Written, Written, Written, Written, Written, Written,
-        Written, Written, Written, Written, Written, Written, Written, Written,
-        Written, Written, Written, Written, Written, Written, Written, Written};
-    bool good = bytes <= sizeof(Good) && std::memcmp(states, Good, bytes) == 0;
+    bool good = allWritten(states, bytes);
     for (std::uint32_t byte = 0; !good && byte < bytes; ++byte) {
       if (states[byte] == Written)
         continue;
@@ -74,15 +82,20 @@ void InitCheck::access(Warp &warp, const Inst &inst, const Access &access) {
     // A whole warp in one piece of global memory.
     return accessGlobal(warp, inst, access, 0, access.whole, 32 * access.bytes);
   }
-  for (std::uint32_t left = access.mask; left; left &= left - 1) {
+  const std::uint32_t sharedBytes = warp.sharedBytes;
+  const Access rows = access; // which nothing that is called changes
+  for (std::uint32_t left = rows.mask; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
-    std::uint64_t host = access.of(lane);
-    std::uint32_t bytes = access.sizes ? access.sizes[lane] : access.bytes;
+    std::uint64_t host = rows.of(lane);
+    std::uint32_t bytes = rows.sizes ? rows.sizes[lane] : rows.bytes;
     if (!host || !bytes)
       continue;
-    if (host - sharedLow < warp.sharedBytes) {
+    if (host - sharedLow < sharedBytes) {
       std::uint32_t offset = static_cast<std::uint32_t>(host - sharedLow);
-      accessStates(warp, inst, access, lane, host, shared.data() + offset, bytes);
+      State *states = shared.data() + offset;
+      if (rows.kind == AccessKind::Load && allWritten(states, bytes))
+        continue;
+      accessStates(warp, inst, access, lane, host, states, bytes);
       if (access.kind == AccessKind::AsyncStore) {
         WarpCopies &copies = async[warp.index];
         copies.copies.push_back({lane, copies.groups[lane], offset, bytes});

@@ -35,6 +35,7 @@ private:
     std::vector<Copy> copies;
   };
 
+  static bool allWritten(const State *states, std::uint32_t bytes);
   void accessGlobal(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
                     std::uint64_t host, std::uint32_t bytes);
   void accessStates(Warp &warp, const Inst &inst, const Access &access, unsigned lane,

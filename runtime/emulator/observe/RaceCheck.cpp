@@ -412,11 +412,14 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
   Now now{&warp, &inst, &state, &access, recordOf(warp, inst, access, state), 0, scopeOf(inst), {}};
   const std::uint64_t sharedLow = reinterpret_cast<std::uint64_t>(warp.shared);
   const bool isRead = access.kind == AccessKind::Load || access.kind == AccessKind::AsyncLoad;
+  const std::uint32_t sharedBytes = warp.sharedBytes;
+  const Access rows = access; // which nothing that is called changes
   ShadowRef region;
-  for (std::uint32_t left = access.mask; left; left &= left - 1) {
+  RaceCells cells;
+  for (std::uint32_t left = rows.mask; left; left &= left - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
-    std::uint64_t host = access.of(lane);
-    std::uint64_t count = access.sizes ? access.sizes[lane] : access.bytes;
+    std::uint64_t host = rows.of(lane);
+    std::uint64_t count = rows.sizes ? rows.sizes[lane] : rows.bytes;
     if (!host || !count)
       continue;
     auto lookAt = [&](RaceCells cells, std::uint64_t first) {
@@ -426,14 +429,15 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
         return;
       row(now, cells, first, count, lane, host);
     };
-    bool isShared = host - sharedLow < warp.sharedBytes;
+    bool isShared = host - sharedLow < sharedBytes;
     if (isShared) {
       now.first = firstHere;
       lookAt({sharedQuads.data(), sharedWords.data()}, host - sharedLow);
     } else {
-      if (host - region.low >= region.bytes)
+      if (host - region.low >= region.bytes) {
         region = launch.shadowOf(inst, host);
-      RaceCells cells = region.shadow ? region.shadow->cells() : RaceCells();
+        cells = region.shadow ? region.shadow->cells() : RaceCells();
+      }
       if (!cells) // local memory and parameters are a thread's own
         continue;
       now.first = history.first();

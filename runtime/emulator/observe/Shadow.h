@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace planemu {
 
@@ -22,6 +23,12 @@ public:
 
   void mark(std::uint64_t first, std::uint64_t count);
   void copy(std::uint64_t first, std::uint64_t count, WrittenBits from, std::uint64_t fromFirst);
+  /// True if all bytes of the range were written; it has 56 or fewer.
+  bool allOf(std::uint64_t first, std::uint64_t count) const {
+    std::uint64_t word; // reaches beyond the range, for which the table has room
+    std::memcpy(&word, bits + first / 8, 8);
+    return (~(word >> first % 8) & ((1ull << count) - 1)) == 0;
+  }
   /// The first byte of the range that was not written; `count` if all were.
   std::uint64_t firstUnwritten(std::uint64_t first, std::uint64_t count) const;
 
