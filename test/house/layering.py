@@ -21,11 +21,14 @@ MAY = {
     "lib/Schedule": ["lib/Support", "lib/Target", "dialects/Plan"],
     "lib/Codegen": ["lib/Support", "lib/Target"],
     "lib/Reference": ["lib/Support", "dialects/Plan"],
+    # Where the judge meets the judged: it runs what Schedule emits and asks Reference what it should be.
+    "lib/Verify": ["include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Target", "lib/Schedule", "lib/Codegen",
+                   "lib/Reference", "dialects/Plan"],
     "lib/Compiler": ["include/planc", "lib/Support", "lib/Target", "lib/Bundle", "lib/Import", "lib/Schedule",
                      "lib/Codegen", "passes", "dialects/Plan"],
     # plan-emu is a program of the driver API.
     "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Target", "lib/Bundle",
-                  "lib/Import", "lib/Compiler", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
+                  "lib/Import", "lib/Compiler", "lib/Verify", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
                   "dialects/Plan"],
     # The emulator shares the declarations of CUDA's own ABI with the runtime, and nothing else.
     "runtime/emulator": ["include/planemu", "runtime/CudaAbi.h"],
@@ -40,6 +43,7 @@ DOORS = {
     "lib/Schedule": {"Schedule.h"},
     "lib/Codegen": {"Codegen.h"},
     "lib/Reference": {"Reference.h", "Compare.h"},
+    "lib/Verify": {"Verify.h"},
     "passes": {"Passes.h", "Pipeline.h"},
 }
 

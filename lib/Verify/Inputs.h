@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PLANC_TEST_KERNELS_INPUTS_H
-#define PLANC_TEST_KERNELS_INPUTS_H
+#ifndef PLANC_LIB_VERIFY_INPUTS_H
+#define PLANC_LIB_VERIFY_INPUTS_H
 
 #include "dialects/Plan/PlanOps.h"
 
 #include <random>
 #include <vector>
 
-namespace kerneltest {
+namespace planc::verify {
 
 enum class InputClass { Gaussian, Outliers, Zeros, Equal, Specials };
 
@@ -28,6 +28,6 @@ struct Input {
 std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,
                               int64_t kvBlock);
 
-} // namespace kerneltest
+} // namespace planc::verify
 
-#endif // PLANC_TEST_KERNELS_INPUTS_H
+#endif // PLANC_LIB_VERIFY_INPUTS_H

@@ -1,6 +1,6 @@
 //===- Inputs.cpp - data for a kernel that says nothing about itself -------===//
 
-#include "Inputs.h"
+#include "lib/Verify/Inputs.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace kerneltest {
+namespace planc::verify {
 
 namespace {
 /// Makes the inputs of one kernel.
@@ -255,4 +255,4 @@ std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass i
   return inputs;
 }
 
-} // namespace kerneltest
+} // namespace planc::verify

@@ -1,0 +1,244 @@
+//===- KernelRun.cpp - one kernel, compiled, run and judged ----------------===//
+
+#include "lib/Verify/KernelRun.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using cudaabi::CUdeviceptr;
+
+namespace planc::verify {
+
+Result<CompiledKernel> compileKernel(plan::KernelOp kernel, const Target &target, int64_t kvBlock,
+                                     Codegen &codegen, Rewrite rewrite) {
+  std::string why;
+  ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &diagnostic) {
+    why += (why.empty() ? "" : "\n") + diagnostic.str();
+    return success();
+  });
+  FailureOr<EmittedKernel> emitted = emitKernel(kernel, ScheduleContext{target, kvBlock});
+  if (failed(emitted))
+    return inputError("no schedule emits it: {}", why);
+  if (rewrite)
+    rewrite(*emitted);
+  KernelJob job{kernel.getSymName().str(), &target, "", [&] {
+                  return KernelSource{printForCodegen(*emitted->module), emitted->entry, ""};
+                }};
+  KernelResult result = codegen.compile({job}).front();
+  if (!result.image)
+    return inputError("{}{}", result.error, why);
+  return CompiledKernel{emitted->shape, emitted->schedule.str(), std::move(*result.image)};
+}
+
+static uint64_t tensorBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * tensor.getElementType().getIntOrFloatBitWidth() / 8;
+}
+
+namespace {
+/// The memory of a kernel's arguments: two buffers for a weight with scales.
+class Arguments {
+public:
+  Arguments(Device &device, plan::KernelOp kernel, ArrayRef<Input> inputs) {
+    for (auto [argument, input] : llvm::zip_equal(kernel.getBody().getArguments(), inputs)) {
+      std::string name = "argument " + std::to_string(argument.getArgNumber());
+      first[argument] = buffers.size();
+      buffers.emplace_back(device, std::span(input.data), name);
+      addresses[argument] = {buffers.back().address()};
+      if (input.scales.empty())
+        continue;
+      buffers.emplace_back(device, std::as_bytes(std::span(input.scales)), name + "'s scales");
+      addresses[argument].push_back(buffers.back().address());
+    }
+  }
+
+  const SmallVector<CUdeviceptr, 2> &of(Value argument) const {
+    return addresses.find(argument)->second;
+  }
+  /// The pools of states, as they are now.
+  std::map<unsigned, std::vector<std::byte>> states(plan::KernelOp kernel) const {
+    std::map<unsigned, std::vector<std::byte>> pools;
+    for (BlockArgument argument : kernel.getBody().getArguments())
+      if (isa<plan::StateType>(argument.getType()))
+        pools[argument.getArgNumber()] = buffers[first.lookup(argument)].download();
+    return pools;
+  }
+
+private:
+  std::vector<Device::Buffer> buffers;
+  llvm::DenseMap<Value, size_t> first;
+  llvm::DenseMap<Value, SmallVector<CUdeviceptr, 2>> addresses;
+};
+} // namespace
+
+/// Starts a kernel; returns what went wrong, empty if nothing.
+static std::string start(Device &device, const CompiledKernel &compiled, plan::KernelOp kernel,
+                         ArrayRef<CUdeviceptr> parameters, unsigned launches) {
+  using Content = Device::Content;
+  const LaunchShape &shape = compiled.shape;
+  std::string error;
+  cudaabi::CUfunction function = device.load(compiled.image.ptx, compiled.image.entry, error);
+  if (!function)
+    return error;
+  SmallVector<CUdeviceptr> all(parameters);
+  std::optional<Device::Buffer> scratch, counters;
+  if (shape.scratchBytes)
+    all.push_back(
+        scratch.emplace(device, shape.scratchBytes, Content::Unwritten, "scratch").address());
+  if (shape.counters)
+    all.push_back(
+        counters.emplace(device, shape.counters * 4, Content::Zero, "counters").address());
+  for (unsigned i = 0; i < launches; ++i) {
+    device.label(kernel.getSymName().str());
+    error = device.launch(function, shape.grid, shape.block, shape.dynamicSharedBytes,
+                          {all.data(), all.size()});
+    if (!error.empty())
+      return error;
+    if (counters &&
+        llvm::any_of(counters->download(), [](std::byte b) { return b != std::byte(0); }))
+      return "leaves a counter that is not zero";
+  }
+  return "";
+}
+
+Outcome runKernel(Device &device, const CompiledKernel &compiled, plan::KernelOp kernel,
+                  ArrayRef<Input> inputs, unsigned launches) {
+  Outcome outcome;
+  Arguments arguments(device, kernel, inputs);
+  SmallVector<CUdeviceptr> parameters;
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    parameters.append(arguments.of(argument));
+  std::vector<Device::Buffer> results;
+  for (auto [i, type] :
+       llvm::enumerate(kernel.getBody().front().getTerminator()->getOperandTypes()))
+    parameters.push_back(results
+                             .emplace_back(device, tensorBytes(type), Device::Content::Ones,
+                                           "output " + std::to_string(i))
+                             .address());
+  outcome.fault = start(device, compiled, kernel, parameters, launches);
+  outcome.findings = device.takeFindings();
+  if (!outcome.fault.empty())
+    return outcome;
+  for (const Device::Buffer &result : results)
+    outcome.outputs.push_back(result.download());
+  outcome.states = arguments.states(kernel);
+  outcome.fault = device.failure();
+  return outcome;
+}
+
+Result<reference::Report> judge(plan::KernelOp kernel, ArrayRef<Input> inputs,
+                                const Outcome &outcome, const reference::Options &options) {
+  using reference::Argument;
+  std::vector<Input> before(inputs.begin(), inputs.end()); // the reference updates states in place
+  std::vector<Argument> arguments, outputs, states(inputs.size());
+  for (Input &input : before)
+    arguments.push_back({input.data.data(), input.data.size(),
+                         input.scales.empty() ? nullptr : input.scales.data()});
+  // Borrowed for reading only.
+  auto borrow = [](const std::vector<std::byte> &bytes) {
+    return Argument{const_cast<std::byte *>(bytes.data()), bytes.size()};
+  };
+  for (const std::vector<std::byte> &output : outcome.outputs)
+    outputs.push_back(borrow(output));
+  for (const auto &[argument, pool] : outcome.states)
+    states[argument] = borrow(pool);
+  return reference::compare(kernel, {arguments, outputs, states}, options);
+}
+
+//===----------------------------------------------------------------------===//
+// The unfused chain
+//===----------------------------------------------------------------------===//
+
+/// One node of a kernel as a kernel of its own; `operands` are the values it takes, in its
+/// arguments' order. Alone it reads stored values only, so `act` falls back to the stored format.
+static OwningOpRef<ModuleOp> isolate(plan::KernelOp kernel, Operation *node,
+                                     SmallVectorImpl<Value> &operands) {
+  OpBuilder builder(kernel.getContext());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto single = plan::KernelOp::create(builder, node->getLoc(),
+                                       node->getName().stripDialect().str() + "__alone",
+                                       kernel.getRows(), kernel.getCompute(), kernel.getNumerics());
+  Block &body = single.getBody().emplaceBlock();
+  IRMapping mapping;
+  // Edges before step inputs, weights and states: the operands of a node are in that order.
+  for (Value operand : node->getOperands())
+    if (!mapping.contains(operand)) {
+      operands.push_back(operand);
+      mapping.map(operand, body.addArgument(operand.getType(), node->getLoc()));
+    }
+  builder.setInsertionPointToEnd(&body);
+  Operation *copy = builder.clone(*node, mapping);
+  if (auto reader = cast<plan::PlanNode>(copy); plan::readsHeld(reader, 0)) {
+    plan::PrecisionAttr precision = reader.getPrecisionAttr();
+    copy->setAttr("precision", plan::PrecisionAttr::get(kernel.getContext(), precision.getWeight(),
+                                                        plan::storedFormat(copy->getOperand(0)),
+                                                        precision.getOut()));
+  }
+  plan::YieldOp::create(builder, node->getLoc(), copy->getResults());
+  return module;
+}
+
+Result<Outcome> runUnfused(Device &device, plan::KernelOp kernel, ArrayRef<Input> inputs,
+                           const Target &target, int64_t kvBlock, Codegen &codegen) {
+  Block &body = kernel.getBody().front();
+  Arguments arguments(device, kernel, inputs);
+  std::map<void *, Device::Buffer> results; // of the nodes so far
+  Outcome outcome;
+  for (Operation &node : body.without_terminator()) {
+    if (isa<plan::StateSnapshotOp>(node) && kernel.getRows() == 1)
+      continue; // nothing to do at one row
+    SmallVector<Value> operands;
+    OwningOpRef<ModuleOp> module = isolate(kernel, &node, operands);
+    auto single = *module->getOps<plan::KernelOp>().begin();
+    Result<CompiledKernel> compiled = compileKernel(single, target, kvBlock, codegen);
+    if (!compiled.ok())
+      return inputError("{} alone: {}", node.getName().getStringRef().str(),
+                        compiled.error().message);
+    SmallVector<CUdeviceptr> parameters;
+    for (Value operand : operands) {
+      if (isa<BlockArgument>(operand))
+        parameters.append(arguments.of(operand));
+      else
+        parameters.push_back(results.at(operand.getAsOpaquePointer()).address());
+    }
+    for (Value result : node.getResults())
+      parameters.push_back(
+          results
+              .emplace(result.getAsOpaquePointer(),
+                       Device::Buffer(device, tensorBytes(result.getType()), Device::Content::Ones,
+                                      "a value of the unfused chain"))
+              .first->second.address());
+    outcome.fault = start(device, *compiled, single, parameters, 1);
+    if (!outcome.fault.empty())
+      return outcome;
+  }
+  for (Value value : body.getTerminator()->getOperands())
+    outcome.outputs.push_back(results.at(value.getAsOpaquePointer()).download());
+  outcome.states = arguments.states(kernel);
+  outcome.findings = device.takeFindings();
+  outcome.fault = device.failure();
+  return outcome;
+}
+
+std::optional<Difference> firstDifference(const Outcome &a, const Outcome &b) {
+  auto compare = [](const std::vector<std::byte> &left, const std::vector<std::byte> &right,
+                    std::string what) -> std::optional<Difference> {
+    auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
+    if (at == left.end() && other == right.end())
+      return std::nullopt;
+    return Difference{std::move(what), uint64_t(at - left.begin())};
+  };
+  for (size_t i = 0; i < a.outputs.size(); ++i)
+    if (auto difference = compare(a.outputs[i], b.outputs[i], "output " + std::to_string(i)))
+      return difference;
+  for (const auto &[argument, pool] : a.states)
+    if (auto difference = compare(pool, b.states.at(argument), "state " + std::to_string(argument)))
+      return difference;
+  return std::nullopt;
+}
+
+} // namespace planc::verify
