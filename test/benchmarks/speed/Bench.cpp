@@ -142,9 +142,9 @@ struct Operation {
 } // namespace
 
 // %a %b %c: f32 or b32 values, %wa %wb: b64, %ha: b16, %p: predicate, %g: address per lane, %s:
-// shared address.
+// shared address. A guard that is true keeps what nobody reads from being left out.
 static constexpr Operation Operations[] = {
-    {"mov.b32", "mov.b32 %d0, %a;"},
+    {"mov.b32", "@%p mov.b32 %d0, %a;"},
     {"add.s32", "add.s32 %d0, %a, %b;"},
     {"add.s64", "add.s64 %wd, %wa, %wb;"},
     {"shl.b64", "shl.b64 %wd, %wa, 3;"},
@@ -163,14 +163,14 @@ static constexpr Operation Operations[] = {
     {"cvt.f32.bf16", "cvt.f32.bf16 %d0, %ha;"},
     {"cvt.f32.f16", "cvt.f32.f16 %d0, %ha;"},
     {"cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 %d0, %a, %b;"},
-    {"cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e4m3x2 %d0, %ha;"},
+    {"cvt.rn.f16x2.e4m3x2", "@%p cvt.rn.f16x2.e4m3x2 %d0, %ha;"},
     {"cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e4m3x2.f32 %hd, %a, %b;"},
     {"cvt.rn.f32.s32", "cvt.rn.f32.s32 %d0, %a;"},
     {"cvt.rzi.s32.f32", "cvt.rzi.s32.f32 %d0, %a;"},
     {"cvt.u64.u32", "cvt.u64.u32 %wd, %a;"},
     {"fma.rn.bf16x2", "fma.rn.bf16x2 %d0, %a, %b, %c;"},
     {"mov.b64 {}, unpack", "mov.b64 {%d0, %d1}, %wa;"},
-    {"mov.b32 {}, unpack", "mov.b32 {%hd, %he}, %a;"},
+    {"mov.b32 {}, unpack", "@%p mov.b32 {%hd, %he}, %a;"},
     {"shfl.bfly 1", "shfl.sync.bfly.b32 %d0, %a, 1, 31, -1;"},
     {"shfl.idx", "shfl.sync.idx.b32 %d0, %a, %b, 31, -1;"},
     {"ld.global.b32", "ld.global.b32 %d0, [%g4];"},
