@@ -296,10 +296,20 @@ Operand Parser::parseName(Function &function, Token name) {
   if (lexer.peek().is('+')) {
     lexer.take();
     bool minus = accept('-');
-    std::uint64_t offset = expectInteger("an offset");
-    operand.offset = static_cast<std::int64_t>(minus ? 0 - offset : offset);
+    operand.offset = parseOffset(minus);
   }
   return operand;
+}
+
+/// PTX ISA, "Addresses as Operands": an offset has 32 bits. Whether they mean a negative one is left
+/// open here: compilers print both -4 and 4294967292.
+std::int64_t Parser::parseOffset(bool minus) {
+  Token token = lexer.peek();
+  std::uint64_t number = expectInteger("an offset");
+  auto offset = static_cast<std::int64_t>(minus ? 0 - number : number);
+  if (offset > std::int64_t(UINT32_MAX) || offset < -std::int64_t(UINT32_MAX))
+    fail(token, "offset " + std::string(token.text) + " does not fit 32 bits");
+  return offset;
 }
 
 Operand Parser::parseAddress(Function &function) {
@@ -312,8 +322,7 @@ Operand Parser::parseAddress(Function &function) {
   while (lexer.peek().is('+') || lexer.peek().is('-')) {
     bool minus = lexer.take().is('-');
     minus ^= accept('-');
-    std::uint64_t offset = expectInteger("an offset");
-    operand.offset += static_cast<std::int64_t>(minus ? 0 - offset : offset);
+    operand.offset += parseOffset(minus);
   }
   expect(']');
   return operand;

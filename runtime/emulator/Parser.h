@@ -49,6 +49,7 @@ private:
   Operand parseOperand(Function &function);
   Operand parsePrimary(Function &function);
   Operand parseAddress(Function &function);
+  std::int64_t parseOffset(bool minus);
   Operand parseName(Function &function, Token name);
   bool findRegister(std::string_view name, unsigned &index) const;
 

@@ -406,6 +406,8 @@ void planemu::reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsign
 
 bool planemu::findRegion(const Warp &warp, std::uint64_t address, RegionRef &region) {
   if ((address & WindowMask) == SharedWindow) {
+    if (address - SharedWindow >= warp.sharedBytes)
+      return false;
     region = {SharedWindow, warp.sharedBytes,
               reinterpret_cast<std::uintptr_t>(warp.shared) - SharedWindow};
     return true;

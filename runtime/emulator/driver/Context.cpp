@@ -74,6 +74,7 @@ CUresult Driver::createContext(unsigned flags, bool isPrimary, std::shared_ptr<C
                      {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 128},
                      {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
   context->cacheConfig = CU_FUNC_CACHE_PREFER_NONE;
+  context->sharedConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
   if (context->handle == 0)
     contexts.add(context);
   if (isPrimary)
@@ -120,6 +121,7 @@ void Driver::destroyContext(Context &context) {
   context.perThread.clear();
   context.legacy.reset();
   context.memory.reset();
+  context.gridWorkspace = 0;
   context.sticky = CUDA_SUCCESS;
   context.alive = false;
   if (!context.primary)

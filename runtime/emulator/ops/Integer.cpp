@@ -62,9 +62,8 @@ template <class T, bool High> static void madCarry(Warp &w, const Inst &i) {
   const U *c = at<U>(w, i.s[3]);
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
-    auto product = static_cast<__int128>(a[lane]) * b[lane];
-    if constexpr (!std::is_signed_v<T>)
-      product = static_cast<__int128>(static_cast<unsigned __int128>(a[lane]) * b[lane]);
+    using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    Wide product = static_cast<Wide>(a[lane]) * static_cast<Wide>(b[lane]);
     U part = static_cast<U>(High ? product >> (8 * sizeof(T)) : product);
     U partial, sum;
     bool over = __builtin_add_overflow(part, c[lane], &partial);

@@ -223,6 +223,23 @@ static void names() {
   CHECK(text == nullptr);
 }
 
+/// A primary context that is reset begins anew, though its handle stays: also what launches keep in it.
+static void reset() {
+  for (int times = 0; times < 2; ++times) {
+    CUmodule module;
+    CUfunction tile;
+    CUsharedconfig config;
+    OK(cuModuleLoadData(&module, Kernels));
+    OK(cuModuleGetFunction(&tile, module, "tile"));
+    OK(cuCtxGetSharedMemConfig(&config));
+    CHECK(config == CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
+    OK(cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE));
+    OK(cuLaunchCooperativeKernel(tile, 1, 1, 1, 256, 1, 1, 0, nullptr, nullptr));
+    OK(cuCtxSynchronize());
+    OK(cuDevicePrimaryCtxReset(0));
+  }
+}
+
 int main(int argc, char **argv) {
   OK(cuInit(0));
   CUcontext context;
@@ -234,5 +251,6 @@ int main(int argc, char **argv) {
   libraries();
   occupancy();
   names();
+  reset();
   return finish("modules");
 }
