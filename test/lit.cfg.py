@@ -41,7 +41,7 @@ if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source
     config.available_features.add("clang-format")
 if config.mpfr and not config.mpfr.endswith("-NOTFOUND"):
     config.available_features.add("mpfr")
-if os.path.exists(os.path.join(bin_dir, "planemu-fuzz-runner")):  # built with -DPLANC_BUILD_FUZZERS=ON
+if os.path.exists(os.path.join(bin_dir, "planc-fuzz-ptx")):  # the compiler has libFuzzer
     config.available_features.add("fuzzer")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
     config.available_features.add("nvjitlink")

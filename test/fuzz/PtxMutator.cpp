@@ -142,7 +142,7 @@ static std::string otherNumber(std::string_view word, Random &random) {
                                                "0d7FF0000000000000",
                                                "0d0000000000000001",
                                                "18446744073709551616"};
-  if (word.size() < 10 &&
+  if (!word.empty() && word.size() < 10 &&
       std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); }) &&
       random.oneIn(2)) {
     long value = std::stol(std::string(word));
