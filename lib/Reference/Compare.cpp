@@ -4,6 +4,8 @@
 #include "lib/Reference/Formats/Scalar.h"
 #include "lib/Reference/Frame.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
@@ -37,6 +39,27 @@ static bool within(Element element, double device, double exact, double slack) {
   return std::fabs(device - exact) <= slack;
 }
 
+/// Half the way from a stored value to its neighbour: what rounds to it reaches that far.
+static double reach(Element element, double device, double towards) {
+  if (element == Element::F32)
+    return std::fabs(std::nextafter(float(device), float(towards)) - device) / 2;
+  if (element != Element::BF16)
+    return 0;
+  // The neighbour of a bf16 is 2^16 steps of f32 away.
+  uint32_t code = std::bit_cast<uint32_t>(float(device));
+  bool outwards = (device < 0) == (towards < device) || device == 0;
+  uint32_t next = outwards ? code + 0x10000 : code - 0x10000;
+  return std::fabs(double(std::bit_cast<float>(next)) - device) / 2;
+}
+
+/// The error that must have been there before the device rounded, as a fraction of `slack`.
+static double fractionOf(Element element, double device, double exact, double slack) {
+  double error = std::fabs(device - exact) - reach(element, device, exact);
+  if (std::isnan(error) || error <= 0)
+    return 0;
+  return error / slack;
+}
+
 /// `data` holds the device's elements of `expected`.
 static EdgeReport compareElements(const Tensor &expected, const void *data) {
   EdgeReport report;
@@ -55,8 +78,11 @@ static EdgeReport compareElements(const Tensor &expected, const void *data) {
     }
     if (!(error <= report.maxAbsError))
       report.maxAbsError = error;
-    if (within(expected.element, device, exact, slack))
+    if (within(expected.element, device, exact, slack)) {
+      double fraction = fractionOf(expected.element, device, exact, slack);
+      report.worstFraction = std::max(report.worstFraction, fraction);
       continue;
+    }
     int64_t columns = expected.columns();
     if (!report.failures++)
       report.first = {int64_t(i) / columns, int64_t(i) % columns, device, stored, slack};

@@ -41,6 +41,8 @@ struct EdgeReport {
   uint64_t elements = 0;
   double maxAbsError = 0;
   double relativeNorm = 0; ///< |device - reference| / |reference|
+  /// How far the device is from where it would have to round, of how far it may be; the largest.
+  double worstFraction = 0;
   uint64_t failures = 0;
   std::optional<Mismatch> first;
 };

@@ -36,22 +36,21 @@ struct Device::Functions {
   CUresult (*primaryCtxReset)(CUdevice) = nullptr;
 };
 
-/// libplanemu as it lies in a build folder or an install tree, then on the loader's path.
-static void *openEmulator() {
+std::string emulatorPath() {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const char *folder : {"../lib", "../lib/x86_64-linux-gnu", "../lib64"})
     if (fs::path path = program / folder / "libplanemu.so"; fs::exists(path, error))
-      return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  return dlopen("libplanemu.so", RTLD_NOW | RTLD_LOCAL);
+      return path;
+  return "libplanemu.so";
 }
 
 Result<std::unique_ptr<Device>> Device::open(const std::string &library, const std::string &arch) {
-  void *handle =
-      library == "emulator"
-          ? openEmulator()
-          : dlopen(library == "cuda" ? "libcuda.so.1" : library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string path = library == "emulator" ? emulatorPath()
+                     : library == "cuda"   ? "libcuda.so.1"
+                                           : library;
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return makeError(ErrorKind::Environment, "cannot load device {}: {}", library, dlerror());
   std::unique_ptr<Device> device(new Device);

@@ -21,6 +21,9 @@
 
 namespace planc::verify {
 
+/// Where libplanemu lies beside this program; else its name alone, for the loader's path.
+std::string emulatorPath();
+
 class Device {
 public:
   /// `library`: "emulator", "cuda" or a path. `arch`: what the emulator is to be, "sm_121". One

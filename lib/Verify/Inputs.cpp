@@ -27,8 +27,10 @@ private:
   Input weight(BlockArgument argument, plan::WeightType type);
   Input state(BlockArgument argument, plan::StateType type);
 
-  std::vector<float> values(int64_t count);
+  std::vector<float> values(int64_t count, int64_t rows);
   std::vector<int64_t> shuffled(int64_t count);
+  /// Seeds that are multiples of five have some in every class.
+  bool negativeSlots() const { return inputClass == InputClass::NegativeSlots || seed % 5 == 0; }
   float normal() { return gaussian(random); }
   float uniform(float low, float high) {
     return low + (high - low) * float(random() >> 11) * 0x1p-53f;
@@ -77,25 +79,37 @@ template <class T, class Make> static std::vector<T> repeated(int64_t count, Mak
   return values;
 }
 
-std::vector<float> Generator::values(int64_t count) {
+std::vector<float> Generator::values(int64_t count, int64_t rows) {
   float equal = roundBf16(uniform(0.5f, 2));
-  return repeated<float>(count, [&]() -> float {
+  auto pick = [&](std::initializer_list<float> kinds) {
+    return kinds.begin()[random() % kinds.size()];
+  };
+  std::vector<float> data = repeated<float>(count, [&]() -> float {
     switch (inputClass) {
-    case InputClass::Gaussian:
-      return normal();
     case InputClass::Outliers:
       return random() % 64 ? normal() : 50 * normal();
-    case InputClass::Zeros:
-      return 0;
+    case InputClass::NearOverflow:
+      return std::ldexp(uniform(1, 2) * pick({1, -1}), 53);
+    case InputClass::Denormals:
+      // Mostly where bf16 has no full precision left, and now and then where it has.
+      return std::ldexp(normal(), random() % 8 ? -128 - int(random() % 5) : -100);
     case InputClass::Equal:
+    case InputClass::EqualLogits:
       return equal;
-    case InputClass::Specials: {
-      constexpr float kinds[] = {std::numeric_limits<float>::quiet_NaN(), 0.0f, -0.0f, -1.0f};
-      return kinds[random() % std::size(kinds)];
+    case InputClass::SignedZeros:
+      return pick({0.0f, -0.0f, 1.0f, -1.0f});
+    case InputClass::NanLogits:
+      return pick({std::numeric_limits<float>::quiet_NaN(), 0.0f, -0.0f, -1.0f});
+    case InputClass::Clamps: // gates are at one of their ends
+      return pick({40.0f, -40.0f, 0.0f}) + normal();
+    default:
+      return normal();
     }
-    }
-    return 0;
   });
+  if (inputClass == InputClass::Zeros)
+    for (int64_t r = 0; r < rows; r += 2)
+      std::fill_n(data.begin() + r * (count / rows), count / rows, 0.0f);
+  return data;
 }
 
 std::vector<int64_t> Generator::shuffled(int64_t count) {
@@ -140,7 +154,7 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
   if (auto op = dyn_cast<plan::KvWriteOp>(user); op && is(op.getSlotMapping())) {
     std::vector<int64_t> slots = shuffled((2 * rows + 2) * kvBlock);
     slots.resize(rows);
-    if (rows > 1 || seed % 5 == 0)
+    if (rows > 1 || negativeSlots())
       slots[rows / 2] = -1;
     return pack<int64_t>(slots);
   }
@@ -151,7 +165,9 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       int64_t most = cast<RankedTensorType>(op.getBlockTables().getType()).getDimSize(1) * kvBlock;
       std::vector<int64_t> lengths;
       for (int64_t r = 0; r < rows; ++r)
-        lengths.push_back(r == 1   ? 0
+        lengths.push_back(inputClass == InputClass::Lengths
+                              ? std::min<int64_t>(most, kvBlock * (1 + (r + seed) % 3) + 1 - r % 3)
+                          : r == 1 ? 0
                           : r == 2 ? most
                           : r == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
                           : r == 4 ? std::min<int64_t>(most, 129)
@@ -169,8 +185,10 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       slots.push_back(2 * r + (writes && (r + seed) % 2));
     if (rows > 1)
       slots[rows - 1] = -1;
-    if ((rows > 2 || seed % 5 == 0) && !writes)
+    if ((rows > 2 || negativeSlots()) && !writes)
       slots[0] = -1;
+    if (rows == 1 && inputClass == InputClass::NegativeSlots && seed % 2 == 0)
+      slots[0] = -1; // a single row of padding
     return pack<int32_t>(slots);
   }
   if (auto op = dyn_cast<plan::PlanContraction>(user); op && op.getExpertIds() == argument) {
@@ -183,7 +201,7 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
     return pack<int32_t>(ids);
   }
 
-  std::vector<float> data = values(count);
+  std::vector<float> data = values(count, rows);
   if (isa<plan::TopKOp>(user)) // multiples of 1/4: many are equal
     for (float &logit : data)
       logit = std::round(logit * 8) / 4;
@@ -192,7 +210,7 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       normaliseKeys(data, columns, op);
     else // decay and beta
       for (float &factor : data)
-        factor = random() % 8 ? uniform(0.1f, 1) : 1;
+        factor = inputClass == InputClass::Clamps || random() % 8 == 0 ? 1 : uniform(0.1f, 1);
   }
   return packFloats(data, type.getElementType().isBF16());
 }
@@ -244,6 +262,43 @@ Input Generator::make(BlockArgument argument) {
   if (auto stateType = dyn_cast<plan::StateType>(type))
     return state(argument, stateType);
   return edge(argument, cast<RankedTensorType>(type));
+}
+
+const char *inputClassName(InputClass inputClass) {
+  switch (inputClass) {
+#define PLANC_INPUT_CLASS(Name, text, description)                                                 \
+  case InputClass::Name:                                                                           \
+    return text;
+#include "lib/Verify/InputClasses.def"
+  }
+  return "";
+}
+
+std::optional<InputClass> lookupInputClass(StringRef name) {
+#define PLANC_INPUT_CLASS(Name, text, description)                                                 \
+  if (name == text)                                                                                \
+    return InputClass::Name;
+#include "lib/Verify/InputClasses.def"
+  return std::nullopt;
+}
+
+SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
+  auto has = [&]<class... Ops>(std::in_place_type_t<Ops>...) {
+    return llvm::any_of(kernel.getBody().front(), [](Operation &op) { return isa<Ops...>(op); });
+  };
+  SmallVector<InputClass> classes = {
+      InputClass::Gaussian, InputClass::Outliers, InputClass::NearOverflow, InputClass::Denormals,
+      InputClass::Equal,    InputClass::Zeros,    InputClass::SignedZeros};
+  if (has(std::in_place_type<plan::TopKOp>))
+    classes.append({InputClass::EqualLogits, InputClass::NanLogits});
+  if (has(std::in_place_type<plan::PagedAttentionOp>))
+    classes.push_back(InputClass::Lengths);
+  if (has(std::in_place_type<plan::KvWriteOp>, std::in_place_type<plan::Conv1dUpdateOp>,
+          std::in_place_type<plan::GdnRecurrenceOp>))
+    classes.push_back(InputClass::NegativeSlots);
+  if (has(std::in_place_type<plan::GdnRecurrenceOp>, std::in_place_type<plan::GdnGatesOp>))
+    classes.push_back(InputClass::Clamps);
+  return classes;
 }
 
 std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,

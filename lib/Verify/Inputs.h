@@ -1,8 +1,8 @@
 //===- Inputs.h - data for a kernel that says nothing about itself ---------===//
 //
-// What an argument may hold follows from how the kernel's nodes use it: expert ids lie in range,
-// block tables name distinct blocks, fp8 codes are no NaN, a decay lies below 1 (and, for some
-// heads, so close to it that the recurrence clamps it).
+// Private to lib/Verify, and open to the kernel tests. What an argument may hold follows from how
+// the kernel's nodes use it: expert ids lie in range, block tables name distinct blocks, fp8 codes
+// are no NaN, a decay lies below 1. Within that, a class says what is hard about the data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,18 @@
 
 namespace planc::verify {
 
-enum class InputClass { Gaussian, Outliers, Zeros, Equal, Specials };
+enum class InputClass {
+#define PLANC_INPUT_CLASS(Name, text, description) Name,
+#include "lib/Verify/InputClasses.def"
+};
+
+/// "near_overflow".
+const char *inputClassName(InputClass inputClass);
+std::optional<InputClass> lookupInputClass(llvm::StringRef name);
+
+/// The classes that differ for this kernel: those of values if it has any that may take them, those
+/// of lengths, slots, routing and clamps where its nodes have such.
+llvm::SmallVector<InputClass> inputClasses(plan::KernelOp kernel);
 
 /// One argument's memory.
 struct Input {

@@ -6,6 +6,8 @@
 #include "mlir/IR/IRMapping.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 using namespace mlir;
 using cudaabi::CUdeviceptr;
@@ -224,20 +226,59 @@ Result<Outcome> runUnfused(Device &device, plan::KernelOp kernel, ArrayRef<Input
   return outcome;
 }
 
-std::optional<Difference> firstDifference(const Outcome &a, const Outcome &b) {
-  auto compare = [](const std::vector<std::byte> &left, const std::vector<std::byte> &right,
-                    std::string what) -> std::optional<Difference> {
-    auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
-    if (at == left.end() && other == right.end())
-      return std::nullopt;
-    return Difference{std::move(what), uint64_t(at - left.begin())};
-  };
-  for (size_t i = 0; i < a.outputs.size(); ++i)
-    if (auto difference = compare(a.outputs[i], b.outputs[i], "output " + std::to_string(i)))
-      return difference;
-  for (const auto &[argument, pool] : a.states)
-    if (auto difference = compare(pool, b.states.at(argument), "state " + std::to_string(argument)))
-      return difference;
+//===----------------------------------------------------------------------===//
+// Differences
+//===----------------------------------------------------------------------===//
+
+/// An element and its bits.
+static std::string elementText(Type type, const std::byte *data) {
+  if (type.isBF16()) {
+    uint16_t code = 0;
+    std::memcpy(&code, data, sizeof code);
+    return fmt::format("{:.9g} (0x{:04x})", std::bit_cast<float>(uint32_t(code) << 16), code);
+  }
+  uint64_t bits = 0;
+  unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+  std::memcpy(&bits, data, bytes);
+  if (type.isF32())
+    return fmt::format("{:.9g} (0x{:08x})", std::bit_cast<float>(uint32_t(bits)), bits);
+  return fmt::format("{}", int64_t(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes));
+}
+
+static std::optional<std::string> difference(const std::vector<std::byte> &a,
+                                             const std::vector<std::byte> &b, Type element,
+                                             int64_t columns, const std::string &what) {
+  auto at = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  if (at == a.end())
+    return std::nullopt;
+  uint64_t bytes = element.getIntOrFloatBitWidth() / 8, index = uint64_t(at - a.begin()) / bytes;
+  return fmt::format("{} [{}, {}]: {} and {}", what, int64_t(index) / columns,
+                     int64_t(index) % columns, elementText(element, &a[index * bytes]),
+                     elementText(element, &b[index * bytes]));
+}
+
+std::optional<std::string> firstDifference(plan::KernelOp kernel, const Outcome &a,
+                                           const Outcome &b) {
+  Block &body = kernel.getBody().front();
+  for (auto [i, type] : llvm::enumerate(body.getTerminator()->getOperandTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (auto text = difference(a.outputs[i], b.outputs[i], tensor.getElementType(),
+                               tensor.getNumElements() / tensor.getDimSize(0),
+                               "output " + std::to_string(i)))
+      return text;
+  }
+  for (const auto &[argument, pool] : a.states) {
+    auto type = cast<plan::StateType>(body.getArgument(argument).getType());
+    Builder builder(kernel.getContext());
+    Type element = type.getFormat() == plan::Format::BF16 ? Type(builder.getBF16Type())
+                                                          : Type(builder.getF32Type());
+    int64_t columns = 1;
+    for (int64_t extent : type.getShape())
+      columns *= extent;
+    if (auto text = difference(pool, b.states.at(argument), element, columns,
+                               "state " + std::to_string(argument)))
+      return text;
+  }
   return std::nullopt;
 }
 

@@ -55,12 +55,10 @@ Result<reference::Report> judge(plan::KernelOp kernel, llvm::ArrayRef<Input> inp
 Result<Outcome> runUnfused(Device &device, plan::KernelOp kernel, llvm::ArrayRef<Input> inputs,
                            const Target &target, int64_t kvBlock, Codegen &codegen);
 
-/// Where two outcomes of a kernel first differ.
-struct Difference {
-  std::string what; // "output 0", "state 4"
-  uint64_t byte = 0;
-};
-std::optional<Difference> firstDifference(const Outcome &a, const Outcome &b);
+/// Where two outcomes of a kernel first differ, with both values; nothing if they have the same
+/// bytes.
+std::optional<std::string> firstDifference(plan::KernelOp kernel, const Outcome &a,
+                                           const Outcome &b);
 
 } // namespace planc::verify
 

@@ -8,6 +8,7 @@
 #include "lib/Support/File.h"
 #include "lib/Target/Target.h"
 #include "lib/Tools/planc/Inspect.h"
+#include "lib/Tools/planc/Verify.h"
 #include "planc/Compiler.h"
 
 #include "mlir/IR/AsmState.h"
@@ -149,6 +150,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   if (argc > 1 && llvm::StringRef(argv[1]) == "inspect")
     return inspectMain(argc - 1, argv + 1);
+  if (argc > 1 && llvm::StringRef(argv[1]) == "verify")
+    return verifyMain(argc - 1, argv + 1);
   if (argc > 1 && looksLikeCommand(argv[1]))
     return fail(planc::Outcome::Usage,
                 "unknown command \"" + std::string(argv[1]) + "\"; try planc --help");
@@ -162,7 +165,8 @@ int main(int argc, char **argv) {
   std::string overview =
       "planc: compiles execution plans of language models to bundles of GPU kernels\n\n"
       "  planc PLAN.json... --model CONFIG.json -o OUT.bundle\n"
-      "  planc inspect OUT.bundle [--json]\n\nTargets: " +
+      "  planc inspect OUT.bundle [--json]\n"
+      "  planc verify PLAN.json... --model CONFIG.json [--mutate] [--json]\n\nTargets: " +
       planc::targetNames() +
       "\nThe usual MLIR options (--mlir-print-ir-after-all, --mlir-timing, ...) work too.\n"
       "Exit codes: 0 ok, 1 an input is wrong, 2 usage, 3 the machine lacks something.\n";

@@ -1,0 +1,70 @@
+//===- VerdictCache.cpp - verdicts that hold as long as nothing has changed -===//
+
+#include "lib/Verify/VerdictCache.h"
+
+#include "lib/Support/Hash.h"
+#include "lib/Target/Target.h"
+#include "lib/Verify/Device.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace planc::verify {
+
+static std::string userCache() {
+  const char *xdg = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (xdg && *xdg)
+    return std::string(xdg) + "/planc";
+  return home && *home ? std::string(home) + "/.cache/planc" : "";
+}
+
+VerdictCache::VerdictCache(const Options &options) {
+  if (!options.useCache)
+    return;
+  std::string parts;
+  for (const std::string &path : {std::string("/proc/self/exe"), emulatorPath()}) {
+    Result<Bytes> bytes = readFile(path);
+    if (!bytes.ok())
+      return;
+    parts += xxh3Hex(*bytes);
+  }
+  program = parts;
+  folder = options.cacheDir.empty() ? userCache() : options.cacheDir;
+}
+
+std::string VerdictCache::keyOf(plan::KernelOp kernel, const Options &options) const {
+  std::string text = fmt::format("{} {} {} {} {}", program, options.kvBlock, options.seed,
+                                 options.mutate, options.allowDiffers);
+  for (const Target *target : options.targets)
+    text += " " + std::string(target->name);
+  llvm::raw_string_ostream stream(text);
+  kernel->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false).useLocalScope());
+  return xxh3Hex(asBytes(text));
+}
+
+std::optional<Verdict> VerdictCache::find(const std::string &key) const {
+  if (folder.empty())
+    return std::nullopt;
+  Result<Bytes> bytes = readFile(folder + "/verdict-" + key + ".json", 1 << 20);
+  if (!bytes.ok())
+    return std::nullopt;
+  Result<Json> json = parseJson(asText(*bytes));
+  if (!json.ok() || !json->is_object() || json->value("key", "") != key)
+    return std::nullopt;
+  try {
+    return verdictFromJson((*json)["verdict"]);
+  } catch (const Json::exception &) { // damaged
+    return std::nullopt;
+  }
+}
+
+void VerdictCache::store(const std::string &key, const Verdict &verdict) const {
+  if (folder.empty() || !verdict.failures.empty())
+    return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  std::string text = Json{{"key", key}, {"verdict", toJson(verdict)}}.dump();
+  (void)writeFile(folder + "/verdict-" + key + ".json", asBytes(text));
+}
+
+} // namespace planc::verify
