@@ -1,0 +1,11 @@
+# find_package(planc): planc::planrt is the runtime; planc::planc, where it is installed, the compiler.
+include("${CMAKE_CURRENT_LIST_DIR}/planc-runtime.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/planc-compiler.cmake" OPTIONAL)
+foreach(component IN LISTS planc_FIND_COMPONENTS)
+  if(TARGET planc::${component})
+    set(planc_${component}_FOUND TRUE)
+  elseif(planc_FIND_REQUIRED_${component})
+    set(planc_FOUND FALSE)
+    set(planc_NOT_FOUND_MESSAGE "${component} is not installed in ${CMAKE_CURRENT_LIST_DIR}")
+  endif()
+endforeach()
