@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Tools/plan-run/Compare.h"
 #include "lib/Tools/plan-run/Results.h"
+#include "lib/Tools/plan-run/Trace.h"
 
 #include "include/planrt/planrt.h"
 
@@ -68,6 +69,8 @@ private:
   Status runStep(size_t index);
   Status runTurn(const std::vector<uint32_t> &sequences, const std::vector<int32_t> &tokens,
                  std::vector<int32_t> &argmax);
+  Status traceTurn(size_t step, const std::vector<uint32_t> &sequences,
+                   Trace::Clock::time_point begin);
   Status visit(const planrt_launch &launch, bool done, size_t lists);
   Status dumpEdge(const bundle::Buffer &buffer, size_t lists);
 
@@ -77,6 +80,7 @@ private:
   Results &results;
   Handles handles;
   std::unique_ptr<Comparison> comparison;
+  std::optional<Trace> trace;
 };
 
 } // namespace
@@ -135,7 +139,11 @@ Status DeviceRun::open() {
     status = planrt_sequence_create(handles.session, &made, &error);
   if (status != PLANRT_OK)
     return statusOf(status, error);
-  status = planrt_step_open(handles.session, program.name.c_str(), nullptr, &handles.step, &error);
+  planrt_step_options stepOptions;
+  planrt_step_options_init(&stepOptions);
+  stepOptions.timeline = !options.trace.empty();
+  status =
+      planrt_step_open(handles.session, program.name.c_str(), &stepOptions, &handles.step, &error);
   if (status != PLANRT_OK)
     return statusOf(status, error);
 
@@ -241,6 +249,27 @@ Status DeviceRun::runTurn(const std::vector<uint32_t> &sequences,
   return {};
 }
 
+/// Every entry of the launch list that does something has a slice.
+Status DeviceRun::traceTurn(size_t step, const std::vector<uint32_t> &sequences,
+                            Trace::Clock::time_point begin) {
+  Trace::Clock::time_point end = Trace::Clock::now();
+  std::vector<planrt_slice> slices;
+  for (uint32_t i = 0; i < program.launch_list.size(); ++i) {
+    const bundle::Launch &launch = program.launch_list[i];
+    if (launch.where == "device" && !launch.kernel)
+      continue;
+    planrt_slice slice = {};
+    slice.size = sizeof slice;
+    planrt_error *error = nullptr;
+    planrt_status status = planrt_step_slice(handles.step, i, &slice, &error);
+    if (status != PLANRT_OK)
+      return statusOf(status, error);
+    slices.push_back(slice);
+  }
+  trace->addStep(step, sequences.front(), sequences.size(), begin, end, slices);
+  return {};
+}
+
 Status DeviceRun::runStep(size_t index) {
   StepResult step;
   step.tokens = tokensOfStep(options, results, index);
@@ -253,8 +282,12 @@ Status DeviceRun::runStep(size_t index) {
     for (size_t i = 0; i < count; ++i)
       sequences.push_back(uint32_t(first + i));
     auto from = step.tokens.begin() + long(first);
+    Trace::Clock::time_point begin = Trace::Clock::now();
     if (Status status = runTurn(sequences, {from, from + long(count)}, step.argmax); !status.ok())
       return status;
+    if (trace)
+      if (Status status = traceTurn(index, sequences, begin); !status.ok())
+        return status;
   }
   std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   step.ms = elapsed.count();
@@ -270,10 +303,14 @@ Status DeviceRun::runSteps() {
       return opened.takeError();
     comparison = std::move(*opened);
   }
+  if (!options.trace.empty())
+    trace.emplace(program, results.device);
   for (size_t step = 0; step < options.steps(); ++step)
     if (Status status = runStep(step); !status.ok())
       return status;
   results.memory["pss"] = proportionalBytes();
+  if (trace)
+    results.trace = trace->text();
   if (comparison) {
     results.compare = comparison->summary();
     results.passed = comparison->passed();

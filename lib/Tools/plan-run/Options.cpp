@@ -28,6 +28,7 @@ const char *const planrun::usage =
   --check LIST       mem, init, race, sync or all: what the emulator checks in every launch
   --schedule-seed S  permutes the order in which the emulator runs CTAs and warps
   --counters F.json  count what the emulator does, write it, and print what the kernels cost
+  --trace F.json     write when each group ran, for ui.perfetto.dev or chrome://tracing
   --json             print one JSON object
        plan-run --counters-diff A.json B.json [--json]
   --counters-diff    compare two files of --counters, launch by launch; exit code 1 if they differ
@@ -110,6 +111,7 @@ static constexpr tools::Option<Options> table[] = {
        return takeNumber("--schedule-seed", v, o.scheduleSeed);
      }},
     {"--counters", setText<&Options::counters>},
+    {"--trace", setText<&Options::trace>},
     {"--counters-diff", nullptr, &Options::countersDiff},
     {"--json", nullptr, &Options::json},
     {"--help", nullptr, &Options::help},
@@ -132,6 +134,8 @@ static Status checkOptions(const Options &options) {
       (options.checks || options.scheduleSeed || !options.counters.empty()))
     return usageError("--check, --schedule-seed and --counters are the emulator's, the reference "
                       "runs no kernels");
+  if (!options.trace.empty() && options.device == "reference")
+    return usageError("--trace shows when a device ran its kernels, the reference runs none");
   if (options.compare && options.device == "reference")
     return usageError("--compare reference with --device reference compares it with itself");
   return {};

@@ -31,6 +31,7 @@ struct Options {
   uint32_t checks = 0;       // of planrt_check
   uint64_t scheduleSeed = 0; // 0: the natural order
   std::string counters;      // .json to write
+  std::string trace;         // .json to write
   bool countersDiff = false; // a mode of its own: no bundle, but two files of counters
   std::vector<std::string> counterFiles;
   bool compare = false;

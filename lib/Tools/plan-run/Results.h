@@ -39,6 +39,7 @@ struct Results {
   bool passed = true;                // the comparison, if there was one
   std::vector<std::string> findings; // of the emulator's checks; also of a run that failed
   std::string counters;              // JSON text, if they are wanted
+  std::string trace;                 // the same
 };
 
 /// The tokens to feed in a step: the given ones, then the argmax of the step before.

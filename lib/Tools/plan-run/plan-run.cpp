@@ -100,6 +100,9 @@ static Status writeFiles(const Options &options, const Results &results, int64_t
   if (!options.counters.empty())
     if (Status status = writeFile(options.counters, asBytes(results.counters)); !status.ok())
       return status;
+  if (!options.trace.empty())
+    if (Status status = writeFile(options.trace, asBytes(results.trace)); !status.ok())
+      return status;
   if (options.dump.empty())
     return {};
   std::error_code error;
