@@ -6,10 +6,11 @@
  *
  * Environment, read by the first cuInit; it wins over the functions of the same purpose:
  *   PLANEMU_TARGET     the reported device: gb10 (default), h200, or sm_NN
- *   PLANEMU_THREADS    worker threads; default one per core
+ *   PLANEMU_THREADS    worker threads, 1 to 1024; default one per core
  *   PLANEMU_MAX_STEPS  warp instructions one warp may execute in a launch
  *   PLANEMU_CHECKS     checks to turn on, a list of mem, init, race, sync, or all; what they find is
  *                      printed on stderr as it is found, so that any program can be checked
+ * An empty value counts as none. One that makes no sense fails cuInit, and the reason is printed.
  *
  * Any thread may call any function at any time.
  *===----------------------------------------------------------------------===*/
