@@ -16,6 +16,8 @@ bin_dir = os.path.join(config.build_root, "bin")
 config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, os.environ["PATH"]])
 # Compiled kernels are cached inside the build folder: tests share the work and leave the user's cache alone.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.build_root, "cache")
+# Programs that tests build with CMake take what this build takes; a machine need not have another compiler.
+config.environment.update(CC=config.c_compiler, CXX=config.cxx_compiler, CMAKE_GENERATOR=config.generator)
 
 config.substitutions += [
     ("%source", config.source_root),
@@ -35,6 +37,8 @@ if os.path.exists("/usr/local/cuda/include/cuda.h"):
         config.available_features.add("clang-cuda")
 if os.path.exists("/usr/local/cuda/lib64/stubs/libcuda.so"):
     config.available_features.add("cuda-stub")
+if shutil.which("pkg-config"):
+    config.available_features.add("pkg-config")
 if shutil.which("llc-22"):
     config.available_features.add("llc")
 if shutil.which("clang-format-22") and os.path.exists(os.path.join(config.source_root, ".git")):
