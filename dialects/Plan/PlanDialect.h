@@ -39,6 +39,9 @@ unsigned numDims(mlir::Type type);
 /// Name of the module attribute that maps dim names to integers.
 inline constexpr llvm::StringLiteral kDimsAttrName = "plan.dims";
 
+/// Name of the unit attribute of a module whose kernels are run to prove their contracts.
+inline constexpr llvm::StringLiteral kContractsRunAttrName = "plan.contracts_run";
+
 } // namespace plan
 
 #endif // PLAN_DIALECT_H

@@ -57,6 +57,11 @@ struct CompilerOptions {
   /// Folder of the kernel cache; "" for the user's own.
   std::string cacheDir;
   bool useCache = true;
+  /// Take groups whose numerics contract is `differs`.
+  bool allowDiffers = false;
+  /// Whoever compiles runs the kernels to prove their contracts (lib/Verify), so one that can be seen
+  /// not to hold is not refused beforehand.
+  bool contractsRun = false;
 };
 
 /// An input file, already read.

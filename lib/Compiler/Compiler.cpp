@@ -306,9 +306,11 @@ Outcome Session::run(const std::vector<Source> &plans, const Source &config, std
   for (const Source &plan : plans)
     sources.push_back({plan.name, plan.text});
   module = importPlans(context.get(), sources, {config.name, config.text},
-                       {options.kvBlock, options.maxContext});
+                       {options.kvBlock, options.maxContext, options.allowDiffers});
   if (!module)
     return Outcome::Rejected;
+  if (options.contractsRun)
+    (*module)->setAttr(plan::kContractsRunAttrName, UnitAttr::get(context.get()));
   if (options.emit == Emit::Plan) {
     output = printModule();
     return Outcome::Ok;

@@ -84,7 +84,7 @@ mlir::OwningOpRef<mlir::ModuleOp> planc::importPlans(mlir::MLIRContext *context,
       ok = false;
       continue;
     }
-    PlanContents contents = readPlan(problems, file.root());
+    PlanContents contents = readPlan(problems, file.root(), options.allowDiffers);
     // Without a config a plan can still be read, so that one run shows the errors of both.
     if (!problems.any() && configOk)
       checkPlan(problems, contents, model, config.name, configFile.root());

@@ -20,6 +20,8 @@ struct ImportOptions {
   int64_t kvBlock = 16;
   /// Longest sequence; nothing: the model's, at most 32768.
   std::optional<int64_t> maxContext;
+  /// Takes groups whose contract is `differs`: nothing bounds what they compute.
+  bool allowDiffers = false;
 };
 
 /// A file's content and how messages call it.

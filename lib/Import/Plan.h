@@ -63,7 +63,7 @@ struct PlanContents {
 };
 
 /// Each element by itself.
-PlanContents readPlan(Problems &problems, const JsonValue &root);
+PlanContents readPlan(Problems &problems, const JsonValue &root, bool allowDiffers);
 
 /// What elements say of each other and of the config; fills in the nodes' operands.
 void checkPlan(Problems &problems, PlanContents &plan, const ModelConfig &config,

@@ -71,12 +71,12 @@ static std::string expectFormat(llvm::ArrayRef<Format> allowed) {
          alternatives(llvm::map_to_vector(allowed, [](Format f) { return plan::planSpelling(f); }));
 }
 
-/// `reference`, `bit_identical(test)`, or why not.
-static std::string checkNumerics(StringRef text) {
-  if (text == "reference")
+/// `reference`, `bit_identical(test)`, `differs` where it is asked for, or why not.
+static std::string checkNumerics(StringRef text, bool allowDiffers) {
+  if (text == "reference" || (text == "differs" && allowDiffers))
     return {};
   if (text == "differs")
-    return "'numerics' is 'differs', which this compiler does not take: nothing bounds the result";
+    return "'numerics' is 'differs': nothing bounds the result; --allow-differs takes it";
   StringRef test = text;
   if (test.consume_front("bit_identical(") && test.consume_back(")") && isId(test))
     return {};
@@ -87,8 +87,9 @@ static std::string checkNumerics(StringRef text) {
 namespace {
 class PlanReader {
 public:
-  PlanReader(Problems &problems, const JsonValue &root)
-      : problems(problems), builder(problems.getContext()), root(root) {}
+  PlanReader(Problems &problems, const JsonValue &root, bool allowDiffers)
+      : problems(problems), builder(problems.getContext()), root(root), allowDiffers(allowDiffers) {
+  }
 
   PlanContents read() {
     ObjectReader top(problems, root);
@@ -390,7 +391,8 @@ private:
                                   : "'compute' is '" + *unit + "', expected null on the host");
     compute = unit.value_or("");
     std::optional<std::string> contract = reader.string("numerics");
-    if (std::string problem = contract ? checkNumerics(*contract) : ""; !problem.empty())
+    if (std::string problem = contract ? checkNumerics(*contract, allowDiffers) : "";
+        !problem.empty())
       reader.error("numerics", problem);
     numerics = contract.value_or("");
   }
@@ -550,6 +552,7 @@ private:
   Problems &problems;
   mlir::Builder builder;
   const JsonValue &root;
+  bool allowDiffers;
   PlanContents plan;
   size_t numNodes = 0, numGroups = 0;
   llvm::StringSet<> blockIds;
@@ -567,6 +570,6 @@ std::string NodeEntry::who() const {
   return text + ": ";
 }
 
-PlanContents planc::readPlan(Problems &problems, const JsonValue &root) {
-  return PlanReader(problems, root).read();
+PlanContents planc::readPlan(Problems &problems, const JsonValue &root, bool allowDiffers) {
+  return PlanReader(problems, root, allowDiffers).read();
 }

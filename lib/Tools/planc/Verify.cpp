@@ -100,6 +100,8 @@ static std::optional<std::string> kernelsOf(const Options &options, int &code) {
   how.targets = options.targets;
   how.maxContext = options.maxContext;
   how.kvBlock = options.kvBlock;
+  how.allowDiffers = options.allowDiffers;
+  how.contractsRun = true;
   Result<Source> config = readSource(options.model);
   std::vector<Source> plans;
   bool complete = true;

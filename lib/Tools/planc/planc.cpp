@@ -64,6 +64,9 @@ static cl::opt<std::string>
             cl::desc("CUDA toolkit that makes cubins (default: look for one)"), cl::cat(category));
 static cl::opt<bool> requireCubin("require-cubin", cl::desc("Fail without a CUDA toolkit"),
                                   cl::cat(category));
+static cl::opt<bool> allowDiffers("allow-differs",
+                                  cl::desc("Take groups whose numerics contract is `differs`"),
+                                  cl::cat(category));
 enum class Style { Text, Json };
 static cl::opt<Style>
     diagnostics("diagnostics", cl::desc("How to print errors and warnings, on stderr"),
@@ -114,6 +117,7 @@ static planc::CompilerOptions compilerOptions() {
   options.requireCubin = requireCubin;
   options.cacheDir = cacheDir;
   options.useCache = !noCache;
+  options.allowDiffers = allowDiffers;
   return options;
 }
 
