@@ -29,9 +29,9 @@ namespace planc {
 #include "passes/Passes.h.inc"
 } // namespace planc
 
-/// True if the node has no effect at this row count: what it keeps is all rows' but the last.
+/// True if the node has no effect: what it keeps is all rows of a sequence but the last.
 static bool isIdle(PlanNode node, int64_t rows) {
-  return rows == 1 && node->getNumResults() == 0 &&
+  return (rows == 1 || node->hasAttr("apart")) && node->getNumResults() == 0 &&
          llvm::all_of(node.getAccesses(),
                       [](auto access) { return access.second == plan::Access::Snapshot; });
 }

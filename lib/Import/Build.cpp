@@ -116,7 +116,7 @@ private:
     state.addAttribute("precision", plan::PrecisionAttr::get(builder.getContext(), node.weight,
                                                              node.act, node.out));
     state.addAttribute("steps", plan::StepsAttr::get(builder.getContext(), node.steps));
-    node.spec->attributes(state, builder, config, node.spec->word);
+    node.spec->attributes(state, builder, {config, node.spec->word, contents.mode});
     mlir::Operation *op = builder.create(state);
     ops[node.order] = op;
     for (auto [edge, result] : llvm::zip(node.outputs, op->getResults()))

@@ -12,7 +12,7 @@ using plan::StateKind;
 
 // The attributes of the ops, from the config's parameters and the word itself.
 
-static void none(mlir::OperationState &, mlir::Builder &, const ModelConfig &, StringRef) {}
+static void none(mlir::OperationState &, mlir::Builder &, const OpContext &) {}
 
 static void norm(mlir::OperationState &state, mlir::Builder &builder, const ModelConfig &config,
                  float offset) {
@@ -21,43 +21,45 @@ static void norm(mlir::OperationState &state, mlir::Builder &builder, const Mode
 }
 
 static void normPlusOne(mlir::OperationState &state, mlir::Builder &builder,
-                        const ModelConfig &config, StringRef) {
-  norm(state, builder, config, 1);
+                        const OpContext &context) {
+  norm(state, builder, context.config, 1);
 }
 
 static void normPlain(mlir::OperationState &state, mlir::Builder &builder,
-                      const ModelConfig &config, StringRef) {
-  norm(state, builder, config, 0);
+                      const OpContext &context) {
+  norm(state, builder, context.config, 0);
 }
 
 static plan::DimAttr dim(mlir::Builder &builder, StringRef expr) {
   return plan::DimAttr::get(builder.getContext(), expr);
 }
 
-static void l2Norm(mlir::OperationState &state, mlir::Builder &builder, const ModelConfig &,
-                   StringRef) {
+static void l2Norm(mlir::OperationState &state, mlir::Builder &builder, const OpContext &) {
   // Heads of q and k; the constant is the op's own and not rms_norm_eps.
   state.addAttribute("heads", dim(builder, "lin_k_heads*2"));
   state.addAttribute("head_dim", dim(builder, "lin_k_dim"));
   state.addAttribute("eps", builder.getF32FloatAttr(1e-6f));
 }
 
-static void headDim(mlir::OperationState &state, mlir::Builder &builder, const ModelConfig &,
-                    StringRef) {
+static void headDim(mlir::OperationState &state, mlir::Builder &builder, const OpContext &) {
   state.addAttribute("head_dim", dim(builder, "head_dim"));
 }
 
-static void rope(mlir::OperationState &state, mlir::Builder &builder, const ModelConfig &config,
-                 StringRef word) {
-  headDim(state, builder, config, word);
-  state.addAttribute("rotary_dim", builder.getI64IntegerAttr(config.rotaryDim));
-  state.addAttribute("theta", builder.getF64FloatAttr(config.ropeTheta));
-  state.addAttribute("sections", builder.getDenseI64ArrayAttr(config.mropeSection));
+static void rope(mlir::OperationState &state, mlir::Builder &builder, const OpContext &context) {
+  headDim(state, builder, context);
+  state.addAttribute("rotary_dim", builder.getI64IntegerAttr(context.config.rotaryDim));
+  state.addAttribute("theta", builder.getF64FloatAttr(context.config.ropeTheta));
+  state.addAttribute("sections", builder.getDenseI64ArrayAttr(context.config.mropeSection));
 }
 
-static void role(mlir::OperationState &state, mlir::Builder &builder, const ModelConfig &,
-                 StringRef word) {
-  state.addAttribute("role", builder.getStringAttr(word.split(':').second));
+static void role(mlir::OperationState &state, mlir::Builder &builder, const OpContext &context) {
+  state.addAttribute("role", builder.getStringAttr(context.word.split(':').second));
+}
+
+static void snapshot(mlir::OperationState &state, mlir::Builder &builder,
+                     const OpContext &context) {
+  if (context.mode == "multi_seq")
+    state.addAttribute("apart", builder.getUnitAttr());
 }
 
 llvm::ArrayRef<OpSpec> planc::opSpecs() {

@@ -54,8 +54,14 @@ struct StateSpec {
   plan::Format format;
 };
 
+/// What the attributes of an op may depend on.
+struct OpContext {
+  const ModelConfig &config;
+  llvm::StringRef word;
+  llvm::StringRef mode; ///< of the plan's arm
+};
 using AttributeBuilder = void (*)(mlir::OperationState &state, mlir::Builder &builder,
-                                  const ModelConfig &config, llvm::StringRef word);
+                                  const OpContext &context);
 
 /// One op word. Lists are separated by commas; alternatives by `|`, and the alternatives of inputs
 /// and outputs correspond by position.

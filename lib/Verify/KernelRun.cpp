@@ -191,8 +191,9 @@ Result<Outcome> runUnfused(Device &device, plan::KernelOp kernel, ArrayRef<Input
   std::map<void *, Device::Buffer> results; // of the nodes so far
   Outcome outcome;
   for (Operation &node : body.without_terminator()) {
-    if (isa<plan::StateSnapshotOp>(node) && kernel.getRows() == 1)
-      continue; // nothing to do at one row
+    if (auto snapshot = dyn_cast<plan::StateSnapshotOp>(node);
+        snapshot && (kernel.getRows() == 1 || snapshot.getApart()))
+      continue; // nothing to do
     SmallVector<Value> operands;
     OwningOpRef<ModuleOp> module = isolate(kernel, &node, operands);
     auto single = *module->getOps<plan::KernelOp>().begin();

@@ -41,11 +41,12 @@ def Plan_Conv1dUpdateOp : Plan_StateNode<"conv1d_update",
 }
 
 def Plan_StateSnapshotOp : Plan_StateNode<"state_snapshot", (ins Plan_Edge:$after, Plan_StateType:$window),
-                                          (ins), (outs), 1, "{1, ::plan::Access::Snapshot}"> {
+                                          (ins UnitAttr:$apart), (outs), 1, "{1, ::plan::Access::Snapshot}"> {
   let stepWords = "state";
   let summary = "Keep the window after every row but the last";
   let description = [{
-    For rows `t < n-1` of one sequence the window after row `t` goes to checkpoint slot `t`; nothing at one row.
+    For rows `t < n-1` of one sequence the window after row `t` goes to checkpoint slot `t`; nothing at one row, nor
+    where the rows are `apart`: each the newest token of a sequence of its own (multi_seq).
 
     Example:
     ```mlir
