@@ -197,6 +197,7 @@ struct Constant {
     DynamicShared,
     TotalShared,
     DynamicBase,   // offset of .extern .shared plus value; Bits once the kernel is finished
+    LocalBase,     // offset where the stack starts in local memory; Bits once the kernel is finished
     WorkspaceHigh, // address of the grid barrier's memory, in halves
     WorkspaceLow,
     CtaidX,
@@ -234,7 +235,7 @@ struct Kernel {
   std::uint32_t parameterBytes = 0;
   std::uint32_t staticShared = 0;  // bytes; dynamic shared memory starts after them
   std::uint32_t dynamicAlign = 16; // of .extern .shared
-  std::uint32_t localBytes = 0;    // of one thread
+  std::uint32_t localBytes = 0;    // of one thread, its stack included
   bool floatAtomics = false;       // the order of its CTAs decides the bits of its results
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;

@@ -4,7 +4,7 @@
 // the rows of Instructions.def choose what executes. Finish.cpp turns the result into a Kernel.
 //===----------------------------------------------------------------------===//
 
-#include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Frame.h"
 #include "runtime/emulator/Machine.h"
 
 #include <algorithm>
@@ -140,15 +140,31 @@ void Decoder::branchIndexed(unsigned index, unsigned table) {
   block.index = id;
 }
 
+void Decoder::emitNothing() {
+  emit([](Warp &, const Inst &) {});
+}
+
+std::uint32_t Decoder::loopStart() {
+  std::uint32_t start = newBlock();
+  blocks[current].block.next = start;
+  startBlock(start);
+  return start;
+}
+
+void Decoder::loopUnless(std::uint32_t done, std::uint32_t start) {
+  guard = done;
+  guardNegated = true;
+  endBlock(Ending::Branch).block.target = start;
+}
+
+std::uint32_t Decoder::clusterPhase() {
+  if (!cluster)
+    cluster = newVirtual(32); // zero, a phase that is over, until the first arrival
+  return cluster;
+}
+
 void Decoder::exit() { endBlock(Ending::Exit); }
 void Decoder::trap() { endBlock(Ending::Trap); }
-
-void Decoder::ret() {
-  if (!frame->caller)
-    return exit();
-  std::uint32_t target = frame->returnBlock;
-  endBlock(Ending::Branch).block.target = target;
-}
 
 void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned) {
   std::uint32_t ids[4];
@@ -167,52 +183,6 @@ void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, boo
   kernel->barriers.push_back(spec);
 }
 
-std::uint32_t Decoder::functionLocal(const Operand &op) const {
-  if (op.kind != Operand::Local || frame->function->variables[op.index].space != Space::Param)
-    fail("argument " + describe(op) + " is not a .param variable");
-  return static_cast<std::uint32_t>(frame->variables[op.index]);
-}
-
-void Decoder::call(const Function &callee, const Operand *results, const Operand *arguments) {
-  if (callee.external)
-    fail("function '" + callee.name + "' is declared, but not defined");
-  unsigned depth = 0;
-  for (Frame *caller = frame; caller; caller = caller->caller) {
-    if (caller->function == &callee)
-      fail("recursive call of '" + callee.name + "'");
-    if (++depth > 64)
-      fail("calls nest too deeply");
-  }
-  Frame inner{&callee, frame, 0, {}, {}, {}, {}, 0};
-  auto bind = [&](const std::vector<Variable> &declared, const Operand *given,
-                  std::vector<std::uint64_t> &offsets) {
-    std::size_t count = given ? given->parts.size() : 0;
-    if (count != declared.size())
-      fail("'" + callee.name + "' takes " + std::to_string(declared.size()) + ", not " +
-           std::to_string(count));
-    for (std::size_t n = 0; n < count; ++n) {
-      const Operand &argument = given->parts[n];
-      offsets.push_back(functionLocal(argument));
-      if (frame->function->variables[argument.index].bytes < declared[n].bytes)
-        fail("argument " + describe(argument) + " is too small");
-    }
-  };
-  bind(callee.results, results, inner.results);
-  bind(callee.parameters, arguments, inner.parameters);
-  const Statement *calling = statement;
-  std::uint32_t after = newBlock();
-  if (guard != 0) {
-    // Lanes whose guard is false go around the callee.
-    guardNegated = !guardNegated;
-    endBlock(Ending::Branch).block.target = after;
-  }
-  inner.returnBlock = after;
-  decodeFunction(inner);
-  statement = calling;
-  blocks[current].block.next = after;
-  startBlock(after);
-}
-
 // --- Functions --------------------------------------------------------------
 
 void Decoder::layOutVariables(Frame &inner) {
@@ -222,15 +192,18 @@ void Decoder::layOutVariables(Frame &inner) {
                                   : 0);
 }
 
+void Decoder::openFrame(Frame &inner) {
+  layOutVariables(inner);
+  inner.firstRegister = static_cast<std::uint32_t>(virtuals.size());
+  if (virtuals.size() + inner.function->registers.size() > (1u << 22))
+    fail("too many registers");
+  for (Type type : inner.function->registers)
+    newVirtual(bitsOf(type));
+}
+
 void Decoder::decodeFunction(Frame &inner) {
   frame = &inner;
   const Function &function = *inner.function;
-  layOutVariables(inner);
-  inner.firstRegister = static_cast<std::uint32_t>(virtuals.size());
-  if (virtuals.size() + function.registers.size() > (1u << 22))
-    fail("too many registers");
-  for (Type type : function.registers)
-    newVirtual(bitsOf(type));
   for (std::size_t n = 0; n < function.labels.size(); ++n)
     inner.labels.push_back(newBlock());
   std::size_t label = 0;
@@ -314,7 +287,7 @@ std::unique_ptr<Kernel> Decoder::decode(const Function &entry) {
         1024, std::uint64_t(entry.reqNtid[0]) * entry.reqNtid[1] * entry.reqNtid[2]));
   if (entry.maxNtid)
     kernel->maxThreads = static_cast<std::uint32_t>(std::min<std::uint64_t>(1024, entry.maxNtid));
-  Frame top{&entry, nullptr, 0, {}, {}, {}, {}, 0};
+  Frame top{&entry, nullptr, 0, {}, {}, {}, {}, 0, 0};
   for (const Variable &parameter : entry.parameters) {
     std::uint32_t offset = allocate(kernel->parameterBytes, parameter);
     kernel->parameters.push_back({offset, static_cast<std::uint32_t>(parameter.bytes)});
@@ -322,6 +295,7 @@ std::unique_ptr<Kernel> Decoder::decode(const Function &entry) {
   }
   virtuals.push_back({1, false, 0});
   startBlock(newBlock());
+  openFrame(top);
   decodeFunction(top);
   statement = nullptr;
   // Running off the end of the body is a return.

@@ -42,6 +42,12 @@ struct ModuleLayout {
       globals; // addresses of .global and .const variables
 };
 
+/// What stands for the address of a function: its index in PtxModule::functions, in a window that is
+/// no memory.
+constexpr std::uint64_t FunctionWindow = 0x0300'0000'0000'0000;
+constexpr std::uint64_t FunctionStride = 16;
+std::uint64_t functionAddress(const PtxModule &module, const Function &function);
+
 /// The class of `statement`, whose row says `row`: types and spaces refine it (Classes.cpp).
 InstClass classOf(InstClass row, const Statement &statement);
 
@@ -135,12 +141,32 @@ public:
   /// Gives the last emitted Inst a region cache of its own.
   void needsRegionCache();
 
+  /// Emits what has no effect of its own; the operands appended were checked.
+  void emitNothing();
+  /// The Insts emitted from loopStart to loopUnless repeat for the lanes where `done` is false.
+  std::uint32_t loopStart();
+  void loopUnless(std::uint32_t done, std::uint32_t start);
+  /// The register of each lane that barrier.cluster has for itself.
+  std::uint32_t clusterPhase();
+
   void branch(unsigned n);
   void branchIndexed(unsigned index, unsigned table);
   void exit();
   void ret();
   void trap();
   void call(const Function &callee, const Operand *results, const Operand *arguments);
+  /// Appends where the argument or result `op` of a call lies in local memory, a constant of 64 bits.
+  void useArgument(const Operand &op);
+  /// Appends the special register `name`, for one that is an element of what the statement names.
+  void useSpecial(const std::string &name, unsigned bits) { append(specialRegister(name, bits), false); }
+  /// A call of whatever `pointer` points to: of the functions whose addresses the module takes, those
+  /// that `targets`, a label, allows.
+  void callThrough(const Operand &pointer, const Operand *results, const Operand *arguments,
+                   const Operand &targets);
+  /// How much of its stack each lane uses, a register of 64 bits.
+  std::uint32_t stackPointer();
+  /// Appends where the stack starts in local memory, a constant of 64 bits.
+  void useStackStart();
   /// The operands appended are: number, threads (or constant 0), source predicate, destination.
   void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned);
   const PtxModule &ptx() const { return module; }
@@ -175,18 +201,10 @@ private:
     std::uint32_t guard = 0, index = 0;          // virtual ids; index for Switch
     std::uint32_t barrierRefs[4] = {0, 0, 0, 0}; // virtual ids
     bool hasThreads = false;
+    std::uint32_t resume = 0; // of a call that comes back by a Switch: the block where it goes on
     bool placed = false;
   };
-  struct Frame {
-    const Function *function;
-    Frame *caller;
-    std::uint32_t firstRegister;
-    std::vector<std::uint64_t> variables;  // offsets or addresses, by space
-    std::vector<std::uint64_t> parameters; // entry: in the parameter buffer; else: local
-    std::vector<std::uint64_t> results;    // local
-    std::vector<std::uint32_t> labels;     // block of each label
-    std::uint32_t returnBlock;
-  };
+  struct Frame; // Frame.h
 
   // Decoder.cpp
   void decodeFunction(Frame &frame);
@@ -208,6 +226,10 @@ private:
   std::uint32_t sharedConstant(const Variable &variable, std::int64_t offset, unsigned bits);
   std::uint32_t allocate(std::uint32_t &top, const Variable &variable);
   std::uint32_t functionLocal(const Operand &operand) const;
+  void openFrame(Frame &inner);
+  void moveRegister(std::uint32_t to, unsigned bits);
+  void inlineCall(const Function &callee, const Operand *results, const Operand *arguments,
+                  std::uint32_t after);
   void markTaken(const Operand &operand);
   void append(std::uint32_t id, bool isDef);
   std::uint32_t registerId(const Operand &operand) const;
@@ -243,6 +265,8 @@ private:
   InstClass cls = InstClass::Part; // of the next Inst
   std::uint32_t guard = 0;
   bool guardNegated = false;
+  std::uint32_t stack = 0;   // virtual register, made when first needed
+  std::uint32_t cluster = 0; // virtual register, made when first needed
   std::uint32_t carry = 0, never = 0; // virtual predicates, made when first needed
 };
 

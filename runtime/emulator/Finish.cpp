@@ -367,6 +367,17 @@ void Decoder::finish() {
   std::uint32_t dynamicBase = (kernel->staticShared + kernel->dynamicAlign - 1) /
                               kernel->dynamicAlign * kernel->dynamicAlign;
   bool dynamic = false;
+  if (stack) {
+    // Of what CUDA gives a thread by default several times as much.
+    constexpr std::uint32_t StackBytes = 16u << 10;
+    std::uint32_t start = (kernel->localBytes + 15) / 16 * 16;
+    kernel->localBytes = start + StackBytes;
+    for (Constant &constant : kernel->constants)
+      if (constant.kind == Constant::LocalBase) {
+        constant.kind = Constant::Bits;
+        constant.value = start;
+      }
+  }
   for (Constant &constant : kernel->constants)
     if (constant.kind == Constant::DynamicBase) {
       constant.kind = Constant::Bits;

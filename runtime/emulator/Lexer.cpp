@@ -43,7 +43,9 @@ void Lexer::skipBlanks() {
         ++position;
     } else if (c == '/' && text.substr(position, 2) == "/*") {
       std::size_t end = text.find("*/", position + 2);
-      std::size_t stop = end == std::string_view::npos ? text.size() : end + 2;
+      if (end == std::string_view::npos)
+        throw PtxError("line " + std::to_string(line) + ": comment without end");
+      std::size_t stop = end + 2;
       for (; position < stop; ++position)
         line += text[position] == '\n';
     } else {

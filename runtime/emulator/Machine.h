@@ -10,6 +10,7 @@
 #include "runtime/emulator/Code.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,7 +35,9 @@ enum class FaultKind : std::uint8_t {
   BarrierDivergence,
   Deadlock,
   Trap,
+  Assert,
   BadOperand, // a run-time operand outside what the instruction takes
+  Mbarrier,   // one is used as it must not be; `access` says how
   Endless,    // a warp has executed more instructions than the launch allows
   Circles,    // no warp of the launch will ever see anything new
 };
@@ -58,6 +61,10 @@ struct Cta {
   std::uint32_t id[3] = {0, 0, 0};
   std::uint64_t linear = 0;
   bool failed = false;
+  struct Warp *warps = nullptr;
+  std::uint32_t warpCount = 0;
+  std::uint32_t clusterPhase = 1; // of barrier.cluster; 0 is over
+  std::string output;             // what its threads have printed
 };
 
 /// Lanes that wait to run at one instruction.
@@ -81,6 +88,7 @@ struct Warp {
   std::uint32_t index = 0;      // in the CTA
   std::uint64_t executed = 0;   // instructions since the CTA started
   std::uint64_t clockReads = 0;
+  std::uint32_t atCluster = 0; // lanes that have arrived at barrier.cluster
 
   // Where to go on. `ready` are runnable, highest order first; `parked` wait at a barrier,
   // `waiting` for the lanes of a .sync instruction. While `atBarrier`, `parked` are the places where
@@ -150,8 +158,10 @@ struct Launch {
   /// Raised whenever a CTA has done more than wait.
   std::atomic<std::uint64_t> progress{1};
   std::mutex faultMutex;
+  std::map<std::uint64_t, std::string> output; // of the CTAs that printed; under faultMutex
   bool faulted = false;
   Fault fault{};
+  std::string assertion; // what failed, if the fault is an assertion
   // Workers that take part, those that are through, and those whose CTAs all waited, or went in
   // circles, while `progress` was `judgedAt`.
   unsigned joined = 0, left = 0, quiet = 0, circling = 0;

@@ -35,13 +35,33 @@ Memory::~Memory() {
     close(block.file);
 }
 
-Memory::Result Memory::allocate(std::uint64_t bytes, std::uint64_t &address) {
+/// Asks for addresses below 4 GiB one after the other until the kernel has one free; elsewhere if there
+/// is none.
+static void *mapLow(std::uint64_t bytes) {
+  constexpr int Flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  constexpr std::uint64_t First = 0x1000'0000, End = 1ull << 32, Step = 16 << 20;
+  static std::uint64_t next = First; // callers hold the device lock
+  for (std::uint64_t tried = First; tried + bytes < End; tried += Step) {
+    std::uint64_t wanted = next;
+    next = next + 2 * Step + bytes < End ? next + roundUp(bytes, Step) : First;
+    if (wanted + bytes >= End)
+      continue;
+    void *at = mmap(pointer(wanted), bytes, PROT_NONE, Flags, -1, 0);
+    if (at == MAP_FAILED || reinterpret_cast<std::uint64_t>(at) + bytes < End)
+      return at;
+    munmap(at, bytes);
+  }
+  return mmap(nullptr, bytes, PROT_NONE, Flags, -1, 0);
+}
+
+Memory::Result Memory::allocate(std::uint64_t bytes, std::uint64_t &address, bool low) {
   if (bytes == 0)
     return Result::Invalid;
   if (bytes > capacity - usedBytes)
     return Result::OutOfMemory;
   std::uint64_t whole = roundUp(bytes, Page) + 2 * RedZone;
-  void *at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *at = low ? mapLow(whole)
+                 : mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     return Result::OutOfMemory;
   address = reinterpret_cast<std::uint64_t>(at) + RedZone;

@@ -35,7 +35,8 @@ public:
 
   enum class Result { Ok, Invalid, OutOfMemory, System };
 
-  Result allocate(std::uint64_t bytes, std::uint64_t &address);
+  /// `low`: below 4 GiB, as constants are, whose addresses may be of 32 bits. No other memory is there.
+  Result allocate(std::uint64_t bytes, std::uint64_t &address, bool low = false);
   Result free(std::uint64_t address);
 
   // Virtual memory management: reserved ranges, blocks of memory, and the ranges where blocks are

@@ -4,7 +4,7 @@
 // registers to constants, names to addresses.
 //===----------------------------------------------------------------------===//
 
-#include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Frame.h"
 
 #include <bit>
 
@@ -369,8 +369,12 @@ std::uint32_t Decoder::addressConstant(const Operand &op, std::int64_t offset, u
         fail("variable '" + variable->name + "' is declared, but not defined");
       return bitsConstant(found->second);
     }
-    if (module.findFunction(op.text))
-      fail("pointers to functions are not supported: " + describe(op));
+    if (const Function *function = module.findFunction(op.text)) {
+      if (function->external)
+        fail("function " + describe(op) + " is declared, but not defined");
+      space = Space::Generic;
+      return bitsConstant(functionAddress(module, *function));
+    }
     fail("unknown name " + describe(op));
   case Operand::Immediate:
     return bitsConstant(op.bits);

@@ -16,6 +16,10 @@ void Parser::parseBody(Function &function) {
   expect('{');
   function.scopeParents.push_back(0);
   scopes.push_back({0, {}, {}, {}});
+  for (const auto *list : {&function.results, &function.parameters})
+    for (const Variable &variable : *list)
+      if (variable.reg >= 0)
+        scopes[0].registers.emplace(variable.name, static_cast<unsigned>(variable.reg));
   while (!scopes.empty()) {
     const Token &token = lexer.peek();
     if (token.kind == Token::End)
@@ -40,12 +44,16 @@ void Parser::parseBody(Function &function) {
       for (const Label &label : function.labels)
         if (label.name == name.text && label.scope == scopes.back().id)
           fail(name, "label '" + std::string(name.text) + "' is declared twice");
-      Label label{
-          name.text, scopes.back().id, static_cast<unsigned>(function.statements.size()), {}};
-      if (lexer.peek().is(".branchtargets"))
-        parseBranchTargets(label);
-      else if (lexer.peek().is(".callprototype") || lexer.peek().is(".calltargets"))
-        skipStatement(); // the call that names it says what is wrong
+      Label label{name.text,
+                  scopes.back().id,
+                  static_cast<unsigned>(function.statements.size()),
+                  {},
+                  nullptr,
+                  false};
+      if (lexer.peek().is(".branchtargets") || lexer.peek().is(".calltargets"))
+        parseTargets(label);
+      else if (lexer.peek().is(".callprototype"))
+        parsePrototype(label);
       function.labels.push_back(std::move(label));
     } else {
       parseStatement(function);
@@ -53,16 +61,25 @@ void Parser::parseBody(Function &function) {
   }
 }
 
-void Parser::skipStatement() {
-  while (lexer.peek().kind != Token::End && !accept(';'))
-    lexer.take();
+void Parser::parseTargets(Label &label) {
+  label.callTargets = lexer.take().is(".calltargets");
+  do
+    label.targets.push_back(expect(Token::Word, "a name").text);
+  while (accept(','));
+  expect(';');
 }
 
-void Parser::parseBranchTargets(Label &label) {
+/// .callprototype {(results)} _ {(parameters)} {.noreturn};
+void Parser::parsePrototype(Label &label) {
   lexer.take();
-  do
-    label.targets.push_back(expect(Token::Word, "a label").text);
-  while (accept(','));
+  label.prototype = std::make_shared<Prototype>();
+  if (lexer.peek().is('('))
+    label.prototype->results = parseParameters(nullptr);
+  expect(Token::Word, "'_'");
+  if (lexer.peek().is('('))
+    label.prototype->parameters = parseParameters(nullptr);
+  if (lexer.peek().is(".noreturn"))
+    lexer.take();
   expect(';');
 }
 
@@ -92,11 +109,13 @@ void Parser::parseBodyDirective(Function &function) {
     space = Space::Global;
   else
     fail(token, "unknown directive '" + std::string(token.text) + "'");
+  const Variable *before = nullptr;
   do {
-    Variable variable = parseVariable(space, false);
+    Variable variable = parseVariable(space, false, before);
     if (accept('='))
       parseInitializer(variable);
     function.variables.push_back(std::move(variable));
+    before = &function.variables.back();
     unsigned index = static_cast<unsigned>(function.variables.size() - 1);
     const std::string &name = function.variables.back().name;
     if (!scopes.back().variables.emplace(name, index).second)

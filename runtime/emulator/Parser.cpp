@@ -224,13 +224,15 @@ void Parser::parseTopLevel() {
       Space space = word.is(".global")  ? Space::Global
                     : word.is(".const") ? Space::Const
                                         : Space::Shared;
+      const Variable *before = nullptr;
       do {
-        Variable variable = parseVariable(space, external);
+        Variable variable = parseVariable(space, external, before);
         if (module.findVariable(variable.name))
           fail(word, "variable '" + variable.name + "' is declared twice");
         if (accept('='))
           parseInitializer(variable);
         module.variables.push_back(std::move(variable));
+        before = &module.variables.back();
       } while (accept(','));
       return expect(';');
     } else
@@ -238,11 +240,18 @@ void Parser::parseTopLevel() {
   }
 }
 
-/// After the space: [.align N] [.v2|.v4] .type [.ptr ...] name [dims].
-Variable Parser::parseVariable(Space space, bool external) {
+/// After the space: [.align N] [.v2|.v4] .type [.ptr ...] name [dims]. What follows a comma has but a
+/// name and is otherwise like the one `before`.
+Variable Parser::parseVariable(Space space, bool external, const Variable *before) {
   Variable variable;
   variable.space = space;
   variable.external = external;
+  if (before && lexer.peek().kind == Token::Word) {
+    variable.type = before->type;
+    variable.align = before->align;
+    parseName(variable, vectorOfList, external);
+    return variable;
+  }
   unsigned vector = 1, ptrAlign = 0;
   bool pointer = false, aligned = false;
   for (;;) {
@@ -274,6 +283,15 @@ Variable Parser::parseVariable(Space space, bool external) {
     }
   }
   (void)ptrAlign;
+  if (!aligned)
+    variable.align = std::max(1u, vector * bitsOf(variable.type) / 8);
+  vectorOfList = vector;
+  parseName(variable, vector, external);
+  return variable;
+}
+
+/// name [dims]
+void Parser::parseName(Variable &variable, unsigned vector, bool external) {
   Token name = expect(Token::Word, "a name");
   variable.name = name.text;
   variable.line = name.line;
@@ -295,9 +313,6 @@ Variable Parser::parseVariable(Space space, bool external) {
     expect(']');
   }
   variable.bytes = elements * bitsOf(variable.type) / 8;
-  if (!aligned)
-    variable.align = std::max(1u, vector * bitsOf(variable.type) / 8);
-  return variable;
 }
 
 void Parser::parseInitializer(Variable &variable) {
@@ -365,14 +380,39 @@ void Parser::parseInitialValue(Variable &variable) {
     fail(token, "initial value of '" + variable.name + "' is too large");
 }
 
-std::vector<Variable> Parser::parseParameters() {
+/// .reg .type name: a parameter in a register of `function`, or of whatever a prototype stands for.
+Variable Parser::parseRegisterParameter(Function *function) {
+  Token typeToken = lexer.take();
+  Variable variable;
+  variable.space = Space::Param;
+  variable.type = typeNamed(typeToken.text);
+  if (variable.type == Type::None || variable.type == Type::B128)
+    fail(typeToken, "no registers of type '" + std::string(typeToken.text) + "'");
+  Token name = expect(Token::Word, "a name");
+  variable.name = name.text;
+  variable.line = name.line;
+  variable.bytes = std::max(1u, bitsOf(variable.type) / 8);
+  variable.reg = 0;
+  if (function) {
+    variable.reg = static_cast<int>(function->registers.size());
+    function->registers.push_back(variable.type);
+    function->registerNames.push_back(variable.name);
+  }
+  return variable;
+}
+
+/// `function`: whose they are; null for a prototype's.
+std::vector<Variable> Parser::parseParameters(Function *function) {
   std::vector<Variable> parameters;
   expect('(');
   while (!accept(')')) {
     Token space = lexer.take();
-    if (!space.is(".param"))
+    if (space.is(".reg") && (!function || !function->entry))
+      parameters.push_back(parseRegisterParameter(function));
+    else if (space.is(".param"))
+      parameters.push_back(parseVariable(Space::Param, false));
+    else
       fail(space, "expected .param, found '" + std::string(space.text) + "'");
-    parameters.push_back(parseVariable(Space::Param, false));
     if (!lexer.peek().is(')'))
       expect(',');
   }
@@ -383,13 +423,13 @@ void Parser::parseFunction(bool entry, bool external) {
   auto function = std::make_unique<Function>();
   function->entry = entry;
   if (!entry && lexer.peek().is('('))
-    function->results = parseParameters();
+    function->results = parseParameters(function.get());
   Token name = expect(Token::Word, "a function name");
   function->name = name.text;
   function->line = name.line;
   where = std::string(entry ? "kernel '" : "function '") + function->name + "': ";
   if (lexer.peek().is('('))
-    function->parameters = parseParameters();
+    function->parameters = parseParameters(function.get());
   parseDirectives(*function);
   if (accept(';')) {
     function->external = true;

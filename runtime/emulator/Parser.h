@@ -32,8 +32,10 @@ private:
   void parseTarget();
   void parseTopLevel();
   void parseFunction(bool entry, bool external);
-  std::vector<Variable> parseParameters();
-  Variable parseVariable(Space space, bool external);
+  std::vector<Variable> parseParameters(Function *function);
+  Variable parseRegisterParameter(Function *function);
+  Variable parseVariable(Space space, bool external, const Variable *before = nullptr);
+  void parseName(Variable &variable, unsigned vector, bool external);
   void parseInitializer(Variable &variable);
   void parseInitialValue(Variable &variable);
   void parseDirectives(Function &function);
@@ -44,8 +46,8 @@ private:
   void parseBodyDirective(Function &function);
   void parseRegisters(Function &function);
   void parseStatement(Function &function);
-  void parseBranchTargets(Label &label);
-  void skipStatement();
+  void parseTargets(Label &label);
+  void parsePrototype(Label &label);
   Operand parseOperand(Function &function);
   Operand parsePrimary(Function &function);
   Operand parseAddress(Function &function);
@@ -61,6 +63,7 @@ private:
 
   PtxModule &module;
   Lexer lexer;
+  unsigned vectorOfList = 1; // elements of what the list of variables being read declares
   std::string where; // "kernel 'k': " inside a function
   std::vector<Scope> scopes;
 };

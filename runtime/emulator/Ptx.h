@@ -94,6 +94,7 @@ struct Variable {
   unsigned align = 1;
   std::uint64_t bytes = 0;
   bool external = false;
+  int reg = -1; // a parameter that is a register of its function: which
   std::vector<std::uint8_t> init; // empty: zero
   std::vector<Relocation> relocations;
   unsigned line = 0;
@@ -136,11 +137,18 @@ struct Statement {
   std::vector<Operand> operands;
 };
 
+/// What a .callprototype says of functions: the sizes of what goes in and out.
+struct Prototype {
+  std::vector<Variable> results, parameters;
+};
+
 struct Label {
   std::string_view name;
   unsigned scope;
   unsigned statement;                    // of the statement that follows
-  std::vector<std::string_view> targets; // of .branchtargets
+  std::vector<std::string_view> targets; // of .branchtargets and .calltargets
+  std::shared_ptr<Prototype> prototype;  // of .callprototype
+  bool callTargets = false;
 };
 
 struct Function {

@@ -91,6 +91,7 @@ void Resident::fillConstant(const Constant &constant, Warp &warp) {
     return all(l.dynamicShared);
   case Constant::TotalShared:
   case Constant::DynamicBase:
+  case Constant::LocalBase:
     return all(l.kernel->staticShared + l.dynamicShared);
   case Constant::WorkspaceHigh:
     return all(l.workspace >> 32);
@@ -149,6 +150,10 @@ void Resident::start(std::uint64_t linear) {
   const Kernel &kernel = *launch->kernel;
   cta.linear = linear;
   cta.failed = false;
+  cta.warps = warps.data();
+  cta.warpCount = static_cast<std::uint32_t>(warps.size());
+  cta.clusterPhase = 1;
+  cta.output.clear();
   cta.id[0] = static_cast<std::uint32_t>(linear % launch->grid[0]);
   cta.id[1] = static_cast<std::uint32_t>(linear / launch->grid[0] % launch->grid[1]);
   cta.id[2] = static_cast<std::uint32_t>(linear / launch->grid[0] / launch->grid[1]);
@@ -162,6 +167,7 @@ void Resident::start(std::uint64_t linear) {
     warp.live = lanes == 32 ? ~0u : (1u << lanes) - 1;
     warp.active = warp.live;
     warp.executed = warp.clockReads = 0;
+    warp.atCluster = 0;
     warp.block = 0;
     warp.inst = kernel.blocks[0].first;
     warp.readyCount = warp.parkedCount = warp.waitingCount = 0;
@@ -353,6 +359,13 @@ Resident::Outcome Resident::run(unsigned patience, bool traced) {
   }
   progress = true;
   return Outcome::Ended;
+}
+
+void Resident::handOver() {
+  if (cta.output.empty())
+    return;
+  std::lock_guard lock(launch->faultMutex);
+  launch->output[cta.linear] = std::move(cta.output);
 }
 
 void Resident::finish() { observer.reset(); }

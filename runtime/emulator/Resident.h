@@ -39,6 +39,8 @@ public:
   /// True if the last run did more than find out that the CTA still waits.
   bool progressed() const { return progress; }
   std::uint64_t linear() const { return cta.linear; }
+  /// The CTA has ended: what it printed goes to the launch.
+  void handOver();
   /// The launch is over: what was observed is handed over.
   void finish();
   /// Warp instructions executed since start.

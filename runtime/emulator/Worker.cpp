@@ -92,6 +92,7 @@ void Worker::poll(std::size_t count) {
       continue;
     }
     executed += cta->executed();
+    cta->handOver();
     aside.erase(aside.begin() + static_cast<std::ptrdiff_t>(nextPoll));
     spare.push_back(cta);
   }
@@ -146,6 +147,7 @@ void Worker::runAll() {
     auto patience = Patience + static_cast<unsigned>(std::min<std::size_t>(aside.size(), 1u << 20));
     if (cta->run(patience) == Resident::Outcome::Ended) {
       executed += cta->executed();
+      cta->handOver();
       spare.push_back(cta);
     } else {
       aside.push_back(cta);
@@ -169,8 +171,10 @@ void Worker::runAll() {
     }
     std::this_thread::yield(); // to who may be waited for
   }
-  for (Resident *cta : aside)
+  for (Resident *cta : aside) {
     executed += cta->executed();
+    cta->handOver();
+  }
 }
 
 void Worker::run(Launch &toRun) {

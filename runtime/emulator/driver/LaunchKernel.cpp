@@ -8,6 +8,7 @@
 #include "runtime/emulator/observe/LaunchObserver.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -38,11 +39,14 @@ static CUresult resultOf(FaultKind kind) {
     return CUDA_ERROR_MISALIGNED_ADDRESS;
   case FaultKind::PartialWarp:
   case FaultKind::BadOperand:
+  case FaultKind::Mbarrier:
     return CUDA_ERROR_ILLEGAL_INSTRUCTION;
   case FaultKind::Deadlock:
   case FaultKind::Endless:
   case FaultKind::Circles:
     return CUDA_ERROR_LAUNCH_TIMEOUT;
+  case FaultKind::Assert:
+    return CUDA_ERROR_ASSERT;
   case FaultKind::BarrierDivergence:
   case FaultKind::Trap:
     break;
@@ -99,8 +103,14 @@ static std::string whatFailed(const Launch &launch) {
   case FaultKind::Trap:
     text += "trap";
     break;
+  case FaultKind::Assert:
+    text += "an assertion failed";
+    break;
   case FaultKind::BadOperand:
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
+    break;
+  case FaultKind::Mbarrier:
+    text += "the mbarrier at " + hex(f.address) + " of shared memory: " + f.access;
     break;
   case FaultKind::Endless:
   case FaultKind::Circles:
@@ -216,12 +226,18 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   }
   if (!node.parameters.empty())
     memory.takeBack(lent);
+  // Of CTAs after one that failed it is open whether they ran.
+  for (auto &[linear, text] : launch.output)
+    if (!launch.faulted || linear <= launch.fault.linearCta)
+      context.output += text;
+  std::fputs(launch.assertion.c_str(), stderr);
   if (counts)
     launchCounters.push_back(countersOf(launch, launchCounters.size(), observer->counters()));
   if (launch.faulted) {
     if (checks)
       addFault(findings, launch);
     context.sticky = failWith(resultOf(launch.fault.kind), describeFault(launch));
+    context.print(); // no call after this one gets as far as to wait
   }
   return CUDA_SUCCESS;
 }

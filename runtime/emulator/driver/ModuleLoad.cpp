@@ -33,7 +33,8 @@ static void placeVariables(Module &module, ModuleLayout &layout) {
     if (variable.bytes == 0)
       throw PtxError("line " + std::to_string(variable.line) + ": variable '" + variable.name +
                      "' has no size");
-    if (module.context->memory->allocate(variable.bytes, address) != Memory::Result::Ok)
+    if (module.context->memory->allocate(variable.bytes, address, variable.space == Space::Const) !=
+        Memory::Result::Ok)
       throw PtxError("line " + std::to_string(variable.line) + ": no memory for variable '" +
                      variable.name + "'");
     module.context->memory->name(address, variable.bytes, variable.name);
@@ -50,14 +51,15 @@ static void placeVariables(Module &module, ModuleLayout &layout) {
       std::memcpy(at, variable.init.data(), variable.init.size());
     for (const Relocation &relocation : variable.relocations) {
       auto target = layout.globals.find(relocation.symbol);
-      if (target == layout.globals.end())
+      const Function *function = module.ptx->findFunction(relocation.symbol);
+      if (target == layout.globals.end() && (!function || function->external))
         throw PtxError("line " + std::to_string(variable.line) + ": initial value of '" +
                        variable.name + "': " +
-                       (module.ptx->findFunction(relocation.symbol)
-                            ? "pointers to functions are not supported: '"
-                            : "unknown variable '") +
-                       relocation.symbol + "'");
-      std::uint64_t value = target->second + static_cast<std::uint64_t>(relocation.addend);
+                       (function ? "function '" + relocation.symbol + "' is declared, but not defined"
+                                 : "unknown variable '" + relocation.symbol + "'"));
+      std::uint64_t value = (target == layout.globals.end() ? functionAddress(*module.ptx, *function)
+                                                            : target->second) +
+                            static_cast<std::uint64_t>(relocation.addend);
       std::memcpy(at + relocation.offset, &value, relocation.bytes);
     }
   }

@@ -254,6 +254,8 @@ struct Context {
   std::map<std::thread::id, std::shared_ptr<Stream>> perThread;
   std::map<CUlimit, std::size_t> limits;
   CUfunc_cache cacheConfig = CU_FUNC_CACHE_PREFER_NONE;
+  std::string output; // of kernels, until somebody waits for them
+  void print();
   CUsharedconfig sharedConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
 };
 

@@ -7,6 +7,8 @@
 
 #include "runtime/emulator/driver/Driver.h"
 
+#include <cstdio>
+
 using namespace planemu;
 
 static thread_local bool hostFunctionRuns = false;
@@ -138,15 +140,26 @@ void Driver::follow(Stream &stream, std::shared_ptr<Task> task) {
   stream.last = std::move(joined);
 }
 
+/// CUDA hands over what kernels have printed when the host synchronises with them.
+void Context::print() {
+  if (output.empty())
+    return;
+  std::fwrite(output.data(), 1, output.size(), stdout);
+  std::fflush(stdout);
+  output.clear();
+}
+
 CUresult Driver::wait(std::unique_lock<std::mutex> &lock, Context &context,
                       const std::vector<std::shared_ptr<Task>> &tasks) {
   std::shared_ptr<Context> keep = shared(&context);
   for (const std::shared_ptr<Task> &task : tasks)
     changed.wait(lock, [&] { return !isPending(task); });
+  context.print();
   return context.alive ? context.sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 void Driver::drain(std::unique_lock<std::mutex> &lock, Context &context) {
   std::shared_ptr<Context> keep = shared(&context);
   changed.wait(lock, [&] { return context.pending == 0; });
+  context.print();
 }

@@ -63,7 +63,8 @@ void InitCheck::accessStates(Warp &warp, const Inst &inst, const Access &access,
       bool inFlight = states[byte] == InFlight;
       launch.findings().add(
           *warp.launch, "init",
-          inFlight ? "a read of bytes that a cp.async is still copying: nothing waits for its group"
+          inFlight ? "a read of bytes that a cp.async is still copying: nothing waits for its group "
+                     "or mbarrier"
                    : "a read of memory that nothing has written in this CTA",
           siteOf(warp, inst, lane), describeBytes(warp, host + byte, bytes - byte));
       break;
@@ -98,7 +99,8 @@ void InitCheck::access(Warp &warp, const Inst &inst, const Access &access) {
       accessStates(warp, inst, access, lane, host, states, bytes);
       if (access.kind == AccessKind::AsyncStore) {
         WarpCopies &copies = async[warp.index];
-        copies.copies.push_back({lane, copies.groups[lane], offset, bytes});
+        copies.copies.push_back({lane, copies.groups[lane], offset, bytes, access.mbarrier != 0,
+                                 access.mbarrier, access.parity});
       }
     } else if (host - localLow < 32ull * warp.localBytes) {
       accessStates(warp, inst, access, lane, host, local[warp.index].data() + (host - localLow),
@@ -114,19 +116,43 @@ void InitCheck::commitGroup(Warp &warp, std::uint32_t mask) {
     ++async[warp.index].groups[__builtin_ctz(left)];
 }
 
-void InitCheck::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
-  WarpCopies &warpCopies = async[warp.index];
-  auto waited = [&](const Copy &copy) {
-    if (!(mask >> copy.lane & 1))
+/// Removes the copies of `from` that `waited` accepts: their bytes are written.
+template <class Waited> void InitCheck::endCopies(WarpCopies &from, Waited waited) {
+  std::erase_if(from.copies, [&](const Copy &copy) {
+    if (!waited(copy))
       return false;
-    if (pending != Observer::All && copy.group + pending >= warpCopies.groups[copy.lane])
-      return false;
-    // A later copy into the same bytes may be in flight still; then they are marked again below.
+    // A later copy into the same bytes may be in flight still; then they are marked again.
     std::memset(shared.data() + copy.offset, Written, copy.bytes);
     return true;
-  };
-  std::erase_if(warpCopies.copies, waited);
-  for (const WarpCopies &other : async)
-    for (const Copy &copy : other.copies)
+  });
+}
+
+void InitCheck::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
+  WarpCopies &mine = async[warp.index];
+  endCopies(mine, [&](const Copy &copy) {
+    return (mask >> copy.lane & 1) && !copy.bulk &&
+           (pending == Observer::All || copy.group + pending < mine.groups[copy.lane]);
+  });
+  markCopies();
+}
+
+void InitCheck::copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity) {
+  for (Copy &copy : async[warp.index].copies)
+    if (copy.lane == lane && !copy.mbarrier) {
+      copy.mbarrier = host;
+      copy.parity = parity;
+    }
+}
+
+void InitCheck::passMbarrier(std::uint64_t host, bool parity) {
+  for (WarpCopies &warp : async)
+    endCopies(warp,
+              [&](const Copy &copy) { return copy.mbarrier == host && copy.parity == parity; });
+  markCopies();
+}
+
+void InitCheck::markCopies() {
+  for (const WarpCopies &warp : async)
+    for (const Copy &copy : warp.copies)
       std::memset(shared.data() + copy.offset, InFlight, copy.bytes);
 }

@@ -2,7 +2,8 @@
 //
 // Global memory has a bit a byte in its Shadow, which host copies set too. Shared and local memory
 // have a byte a byte here, new with each CTA. A cp.async copies at issue, but its bytes count as in
-// flight until the thread that issued it has waited: a wait that is missing or too lax is found
+// flight until the thread that issued it has waited, or until anybody has seen the phase of the
+// mbarrier it arrives at to be over: a wait that is missing or too lax is found
 // although the value would be right here.
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +23,18 @@ public:
   void access(Warp &warp, const Inst &inst, const Access &access);
   void commitGroup(Warp &warp, std::uint32_t mask);
   void waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending);
+  void copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity);
+  void passMbarrier(std::uint64_t host, bool parity);
 
 private:
   enum State : std::uint8_t { Unwritten, Written, InFlight };
 
-  /// A row of a lane's cp.async that has not been waited for.
+  /// A row of a lane's cp.async, or a piece of a bulk copy, that has not been waited for.
   struct Copy {
     std::uint32_t lane, group, offset, bytes;
+    bool bulk;
+    std::uint64_t mbarrier; // host address of what the copy tells; 0: nothing
+    bool parity;            // of the phase it belongs to
   };
   struct WarpCopies {
     std::uint32_t groups[32]; // committed by each lane
@@ -36,6 +42,8 @@ private:
   };
 
   static bool allWritten(const State *states, std::uint32_t bytes);
+  void markCopies();
+  template <class Waited> void endCopies(WarpCopies &from, Waited waited);
   void accessGlobal(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
                     std::uint64_t host, std::uint32_t bytes);
   void accessStates(Warp &warp, const Inst &inst, const Access &access, unsigned lane,

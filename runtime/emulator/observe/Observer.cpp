@@ -79,6 +79,16 @@ void Observer::commitGroup(Warp &warp, std::uint32_t mask) {
     init->commitGroup(warp, mask);
 }
 
+void Observer::copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity) {
+  if (init)
+    init->copiesArrive(warp, lane, host, parity);
+}
+
+void Observer::passMbarrier(std::uint64_t host, bool parity) {
+  if (init)
+    init->passMbarrier(host, parity);
+}
+
 void Observer::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
   if (init)
     init->waitGroups(warp, mask, pending);

@@ -44,6 +44,8 @@ struct Access {
   const std::uint64_t *host;  // else the address of each lane's row
   const char *data = nullptr; // rows to store, one after the other, if they are known
   const std::uint32_t *sizes = nullptr; // bytes of each lane that count, if fewer than a row
+  std::uint64_t mbarrier = 0;           // of a bulk copy: host address of what it tells when done
+  bool parity = false;                  // of the phase that waits for it
 
   std::uint64_t of(unsigned lane) const {
     return whole ? whole + std::uint64_t(lane) * bytes : host[lane];
@@ -89,6 +91,12 @@ public:
   /// Waits until at most `pending` of the committed groups are open; All: until nothing is.
   void waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending);
   static constexpr std::uint32_t All = ~0u;
+  /// What `lane` has copied arrives at the mbarrier at `host`, in its phase `parity`.
+  void copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity);
+  /// Somebody has seen that the phase `parity` of the mbarrier at `host` is over.
+  void passMbarrier(std::uint64_t host, bool parity);
+  /// barrier.cluster, as arrive() and pass() know it.
+  static constexpr unsigned Cluster = 16;
   /// `lane` reads a register of lane `from`, which is not in `mask`.
   void readsAbsentLane(Warp &warp, const Inst &inst, unsigned lane, unsigned from);
 

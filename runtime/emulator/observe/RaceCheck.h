@@ -127,7 +127,7 @@ private:
   std::vector<RaceCell> sharedQuads, sharedWords;
   std::unordered_map<std::uint64_t, SyncVariable> sharedVariables;
   std::vector<WarpState> warps;
-  View barriers[16];
+  View barriers[17]; // the last one is the cluster's
 };
 
 } // namespace planemu

@@ -113,8 +113,14 @@ static std::uint32_t sizeUnless(Decoder &d, u32 bytes) {
 /// cp.async.{ca|cg}.shared.global [to], [from], bytes{, source bytes | predicate}{, policy}; commit_group; wait_group n;
 /// wait_all.
 void selectCp(Decoder &d) {
+  if (d.take(".reduce"))
+    return selectBulkReduce(d);
   if (!d.take(".async"))
-    d.fail("only cp.async is supported");
+    d.fail("neither cp.async nor cp.reduce");
+  if (d.take(".bulk"))
+    return selectBulkCopy(d);
+  if (d.take(".mbarrier"))
+    return selectArriveCopies(d);
   if (d.take(".commit_group")) {
     d.emit(chain<commitGroup>);
     return;

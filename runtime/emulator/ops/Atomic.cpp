@@ -7,71 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/ops/Access.h"
-#include "runtime/emulator/ops/Formats.h"
+#include "runtime/emulator/ops/AtomicOps.h"
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/LoadStore.h"
 
 #include <initializer_list>
 
 namespace planemu::PLANEMU_ISA {
-
-namespace {
-
-enum class Op {
-  Add,
-  Inc,
-  Dec,
-  And,
-  Or,
-  Xor,
-  Min,
-  Max,
-  Exch,
-  Cas,
-  AddF16x2,
-  AddBf16x2,
-  AddF16,
-  AddBf16
-};
-
-} // namespace
-
-template <bool Bfloat> static u16 addHalf(u16 a, u16 b) {
-  Vf32 sum = Bfloat ? fromBf16(splat<u16>(a)) + fromBf16(splat<u16>(b))
-                    : fromF16(splat<u16>(a)) + fromF16(splat<u16>(b));
-  return (Bfloat ? toBf16(sum) : toF16(sum))[0];
-}
-
-template <Op O, class T> static T updated(T old, T b, T c) {
-  if constexpr (O == Op::Add)
-    return static_cast<T>(old + b);
-  else if constexpr (O == Op::Inc)
-    return old >= b ? 0 : old + 1;
-  else if constexpr (O == Op::Dec)
-    return old == 0 || old > b ? b : old - 1;
-  else if constexpr (O == Op::And)
-    return old & b;
-  else if constexpr (O == Op::Or)
-    return old | b;
-  else if constexpr (O == Op::Xor)
-    return old ^ b;
-  else if constexpr (O == Op::Min)
-    return b < old ? b : old;
-  else if constexpr (O == Op::Max)
-    return b > old ? b : old;
-  else if constexpr (O == Op::Exch)
-    return b;
-  else if constexpr (O == Op::Cas)
-    return old == b ? c : old;
-  else if constexpr (O == Op::AddF16)
-    return addHalf<false>(old, b);
-  else if constexpr (O == Op::AddBf16)
-    return addHalf<true>(old, b);
-  else
-    return addHalf<O == Op::AddBf16x2>(static_cast<u16>(old), static_cast<u16>(b)) |
-           u32(addHalf<O == Op::AddBf16x2>(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16)))
-               << 16;
-}
 
 /// Operands: destination (a register nobody reads for red), address, b, c.
 template <Where Space, class Base, Op O, class T> static void atomic(Warp &w, const Inst &i) {
@@ -130,6 +72,14 @@ static Exec find(Op op, Type type, Where where, unsigned baseBits) {
   PLANEMU_ATOMIC(AddBf16x2, BF16x2, u32)
   PLANEMU_ATOMIC(AddF16, F16, u16)
   PLANEMU_ATOMIC(AddBf16, BF16, u16)
+  PLANEMU_ATOMIC(MinF16x2, F16x2, u32)
+  PLANEMU_ATOMIC(MinBf16x2, BF16x2, u32)
+  PLANEMU_ATOMIC(MinF16, F16, u16)
+  PLANEMU_ATOMIC(MinBf16, BF16, u16)
+  PLANEMU_ATOMIC(MaxF16x2, F16x2, u32)
+  PLANEMU_ATOMIC(MaxBf16x2, BF16x2, u32)
+  PLANEMU_ATOMIC(MaxF16, F16, u16)
+  PLANEMU_ATOMIC(MaxBf16, BF16, u16)
   PLANEMU_ATOMIC(Inc, U32, u32)
   PLANEMU_ATOMIC(Dec, U32, u32)
   PLANEMU_ATOMIC(And, B32, u32)
@@ -159,9 +109,8 @@ static Exec find(Op op, Type type, Where where, unsigned baseBits) {
 /// for a destination may be a later element's source.
 static void selectVector(Decoder &d, bool returns, Op op, Type type, unsigned count, Space space,
                          unsigned order) {
-  if (op != Op::AddF16x2 && op != Op::AddBf16x2 && op != Op::AddF16 && op != Op::AddBf16 &&
-      !(op == Op::Add && type == Type::F32))
-    d.fail("vectors are of additions of floats alone");
+  if (!isHalf(type) && !(op == Op::Add && type == Type::F32))
+    d.fail("vectors are of f16, bf16 and additions of f32 alone");
   if ((space != Space::Global && space != Space::Generic) || count * bitsOf(type) > 128)
     d.fail("vectors of at most 128 bits in global memory are supported");
   unsigned n = returns ? 1 : 0;
@@ -188,6 +137,19 @@ static void selectVector(Decoder &d, bool returns, Op op, Type type, unsigned co
   }
 }
 
+Op takeOperation(Decoder &d) {
+  static constexpr struct {
+    const char *text;
+    Op op;
+  } Ops[] = {{".add", Op::Add},   {".inc", Op::Inc}, {".dec", Op::Dec}, {".and", Op::And},
+             {".or", Op::Or},     {".xor", Op::Xor}, {".min", Op::Min}, {".max", Op::Max},
+             {".exch", Op::Exch}, {".cas", Op::Cas}};
+  for (const auto &row : Ops)
+    if (d.take(row.text))
+      return row.op;
+  d.fail("no operation");
+}
+
 static void selectAtomic(Decoder &d, bool returns) {
   unsigned order = d.take(".acquire")   ? Inst::Acquire
                    : d.take(".release") ? Inst::Release
@@ -204,19 +166,7 @@ static void selectAtomic(Decoder &d, bool returns) {
   if (space != Space::Generic && space != Space::Global && space != Space::Shared)
     d.fail("the space is neither global nor shared");
   takeHints(d);
-  static constexpr struct {
-    const char *text;
-    Op op;
-  } Ops[] = {{".add", Op::Add},   {".inc", Op::Inc}, {".dec", Op::Dec}, {".and", Op::And},
-             {".or", Op::Or},     {".xor", Op::Xor}, {".min", Op::Min}, {".max", Op::Max},
-             {".exch", Op::Exch}, {".cas", Op::Cas}};
-  const Op *found = nullptr;
-  for (const auto &row : Ops)
-    if (d.take(row.text))
-      found = &row.op;
-  if (!found)
-    d.fail("no operation");
-  Op op = *found;
+  Op op = takeOperation(d);
   if (!returns && (op == Op::Exch || op == Op::Cas))
     d.fail("the operation needs atom");
   unsigned count = d.take(".v2") ? 2 : d.take(".v4") ? 4 : d.take(".v8") ? 8 : 1;
@@ -225,14 +175,13 @@ static void selectAtomic(Decoder &d, bool returns) {
     d.fail(noftz ? "'.noftz' is of f16 and bf16 alone" : "f16 and bf16 need '.noftz'");
   if (type == Type::S64 && op == Op::Add)
     d.failType(type);
-  if (op == Op::Add)
-    op = type == Type::F16x2    ? Op::AddF16x2
-         : type == Type::BF16x2 ? Op::AddBf16x2
-         : type == Type::F16    ? Op::AddF16
-         : type == Type::BF16   ? Op::AddBf16
-                                : op;
+  if (isHalf(type)) {
+    if ((op == Op::Min || op == Op::Max) && count == 1)
+      d.fail("minima and maxima of f16 and bf16 are of vectors alone");
+    op = halfOp(op, type);
+  }
   // Integers add up to the same in any order, floats do not.
-  if (op >= Op::AddF16x2 || type == Type::F32 || type == Type::F64)
+  if (isHalf(type) || type == Type::F32 || type == Type::F64)
     d.noteFloatAtomic();
   if (count > 1)
     return selectVector(d, returns, op, type, count, space, order);

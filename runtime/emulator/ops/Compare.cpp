@@ -271,7 +271,7 @@ static Type takeResult(Decoder &d, s64 &how) {
 /// set's types that go together: 32-bit results and f16 with all, the rest with halves.
 static bool setHas(Type result, Type source) {
   if (source == Type::F16x2 || source == Type::BF16x2)
-    return result == source;
+    return result == source || result == Type::U32 || result == Type::S32;
   switch (result) {
   case Type::U32:
   case Type::S32:
@@ -303,6 +303,8 @@ static Comparison takeComparison(Decoder &d, Type &type, s64 &how, bool isSet) {
   type = d.takeType();
   if (isSet && !setHas(result, type))
     d.failType(result);
+  if (isSet && isInteger(result) && (type == Type::F16x2 || type == Type::BF16x2))
+    how &= 0xffffffffffff; // true is all ones in each half
   Relation r = spelling->relation;
   std::string_view text = spelling->text;
   if ((text == ".lo" || text == ".ls" || text == ".hi" || text == ".hs") && !isUnsigned(type))

@@ -4,6 +4,7 @@
 // machine that reorders or prefetches.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/Print.h"
 #include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/ops/Instructions.h"
 #include "runtime/emulator/ops/LoadStore.h"
@@ -29,6 +30,72 @@ void selectRet(Decoder &d) {
   d.ret();
 }
 
+// --- The stack ----------------------------------------------------------------
+//
+// It lies behind a thread's variables in local memory and grows upwards.
+
+/// Operands: address, size, stack pointer (twice), where the stack starts. imm: alignment.
+template <class T> static void allocateStack(Warp &w, const Inst &i) {
+  T *addresses = at<T>(w, i.s[0]);
+  const T *sizes = at<T>(w, i.s[1]);
+  u64 *tops = at<u64>(w, i.s[2]);
+  const u64 *starts = at<u64>(w, i.s[4]);
+  for (u32 left = executing(w, i); left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    u64 align = static_cast<u64>(i.imm), top = starts[lane] + tops[lane];
+    u64 begin = (top + align - 1) & ~(align - 1);
+    if (sizes[lane] > w.localBytes || begin > w.localBytes - sizes[lane])
+      return reportFault(w, i.line, FaultKind::OutOfBounds, static_cast<unsigned>(lane), begin,
+                         static_cast<u32>(sizes[lane]), "alloca (local)");
+    addresses[lane] = static_cast<T>(begin);
+    tops[lane] = begin + sizes[lane] - starts[lane];
+  }
+}
+
+static Type takeStackType(Decoder &d) {
+  Type type = d.takeType();
+  if (type != Type::U32 && type != Type::U64)
+    d.failType(type);
+  return type;
+}
+
+/// alloca.type d, size{, alignment}: bytes that are free again when the function returns.
+void selectAlloca(Decoder &d) {
+  Type type = takeStackType(d);
+  std::int64_t align = 8;
+  if (d.operandCount() == 3) {
+    if (!d.isImmediate(2, align) || align <= 0 || align > 512 || (align & (align - 1)))
+      d.fail("the alignment is not a power of two");
+    d.operandUsed(2);
+  }
+  std::uint32_t result = d.temporary(bitsOf(type));
+  d.defTemporary(result);
+  d.use(1, type);
+  d.useTemporary(d.stackPointer());
+  d.defTemporary(d.stackPointer());
+  d.useStackStart();
+  d.emit(type == Type::U64 ? allocateStack<u64> : allocateStack<u32>, align);
+  d.def(0, bitsOf(type));
+  d.useTemporary(result);
+  d.emit(copyOf(d, bitsOf(type)));
+}
+
+/// stacksave.type d; stackrestore.type a.
+void selectStacksave(Decoder &d) {
+  Type type = takeStackType(d);
+  d.def(0, bitsOf(type));
+  d.useTemporary(d.stackPointer());
+  d.emit(type == Type::U64 ? each<[](u64 top) { return top; }, u64, u64>
+                           : each<[](u64 top) { return static_cast<u32>(top); }, u32, u64>);
+}
+void selectStackrestore(Decoder &d) {
+  Type type = takeStackType(d);
+  d.defTemporary(d.stackPointer());
+  d.use(0, type);
+  d.emit(type == Type::U64 ? each<[](u64 top) { return top; }, u64, u64>
+                           : each<[](u32 top) { return u64(top); }, u64, u32>);
+}
+
 void selectExit(Decoder &d) { d.exit(); }
 void selectTrap(Decoder &d) { d.trap(); }
 
@@ -41,12 +108,40 @@ struct SystemFunction {
 };
 } // namespace
 static constexpr SystemFunction SystemFunctions[] = {
-    {"vprintf", "printf is not supported"},
     {"malloc", "memory cannot be allocated in a kernel"},
     {"free", "memory cannot be allocated in a kernel"},
     {"cudaGetParameterBufferV2", "a kernel cannot launch kernels"},
     {"cudaLaunchDeviceV2", "a kernel cannot launch kernels"},
 };
+
+static void useArguments(Decoder &d, const Operand *list, std::size_t count) {
+  if ((list ? list->parts.size() : 0) != count)
+    d.fail("takes " + std::to_string(count) + " of these");
+  for (std::size_t n = 0; n < count; ++n)
+    d.useArgument(list->parts[n]);
+}
+
+/// A call of what the driver's run-time system has. False if it has no `name`.
+static bool selectSystemCall(Decoder &d, std::string_view name, const Operand *results,
+                             const Operand *arguments) {
+  for (const SystemFunction &function : SystemFunctions)
+    if (name == function.name)
+      d.fail(function.why);
+  if (name == "vprintf") {
+    useArguments(d, results, 1);
+    useArguments(d, arguments, 2);
+    d.emit(printFormatted);
+    return true;
+  }
+  if (name == "__assertfail") {
+    useArguments(d, results, 0);
+    useArguments(d, arguments, 5);
+    d.emit(failAssertion);
+    d.trap();
+    return true;
+  }
+  return false;
+}
 
 void selectCall(Decoder &d) {
   d.take(".uni");
@@ -55,25 +150,22 @@ void selectCall(Decoder &d) {
   if (d.operandCount() > 0 && d.operand(0).kind == Operand::List)
     results = &d.operand(n++);
   const Operand &name = d.operand(n++);
-  if (name.kind == Operand::Register)
-    d.fail("calls through a pointer are not supported");
   if (n < d.operandCount() && d.operand(n).kind == Operand::List)
     arguments = &d.operand(n++);
+  if (!d.takeAll().empty())
+    d.fail("only .uni is supported");
+  if (name.kind == Operand::Register) {
+    if (n + 1 != d.operandCount())
+      d.fail("a call through a pointer ends with its prototype or targets");
+    return d.callThrough(name, results, arguments, d.operand(n));
+  }
   if (n != d.operandCount())
     d.fail("too many operands");
   const Function *callee = name.kind == Operand::Symbol ? d.ptx().findFunction(name.text) : nullptr;
-  if (!d.takeAll().empty())
-    d.fail("only .uni is supported");
   if (!callee)
     d.fail("unknown function '" + std::string(name.text) + "'");
-  if (callee->external) {
-    // What a failed assert() calls with its text, file and line; it does not return.
-    if (callee->name == "__assertfail")
-      return d.trap();
-    for (const SystemFunction &function : SystemFunctions)
-      if (callee->name == function.name)
-        d.fail(function.why);
-  }
+  if (callee->external && selectSystemCall(d, callee->name, results, arguments))
+    return;
   d.call(*callee, results, arguments);
 }
 
@@ -111,6 +203,8 @@ static void selectBarrier(Decoder &d, bool alignable) {
         0, Inst::Sync | Inst::Meet);
     return;
   }
+  if (alignable && d.take(".cluster"))
+    return selectClusterBarrier(d);
   d.take(".cta");
   bool aligned = !alignable || d.take(".aligned");
   if (d.take(".red")) {
@@ -167,6 +261,13 @@ void selectFence(Decoder &d) {
         if (d.take(space))
           break;
     }
+    d.emit(fence, 0, Inst::ScopeCta);
+    return;
+  }
+  // What an initialised mbarrier is to others of its cluster.
+  if (d.take(".mbarrier_init")) {
+    if (!d.take(".release") || !d.take(".cluster"))
+      d.fail("'.mbarrier_init' goes with .release.cluster");
     d.emit(fence, 0, Inst::ScopeCta);
     return;
   }

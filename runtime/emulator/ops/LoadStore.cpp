@@ -341,7 +341,7 @@ Where whereOf(Decoder &d, Space space) {
 Space takeSpace(Decoder &d) {
   if (d.take(".global"))
     return Space::Global;
-  if (d.take(".shared") || d.take(".shared::cta"))
+  if (d.take(".shared") || d.take(".shared::cta") || d.take(".shared::cluster"))
     return Space::Shared;
   if (d.take(".local"))
     return Space::Local;
@@ -443,6 +443,30 @@ static void requireWide(Decoder &d, Space space, unsigned count, Type type) {
     d.fail("256 bits at once are loaded and stored in global memory alone");
 }
 
+/// Vectors of 16-bit elements in registers of 32 bits: through registers of their own width.
+static void loadAndWiden(Decoder &d, Space space, unsigned order, unsigned count, Type type) {
+  std::vector<std::uint32_t> narrow;
+  for (unsigned n = 0; n < count; ++n) {
+    narrow.push_back(d.temporary(16));
+    d.defTemporary(narrow.back());
+  }
+  Decoder::Address address = d.useAddress(1, space);
+  Exec run = find({whereOf(d, address.space), address.baseBits, type, 16, count, false});
+  if (!run)
+    d.failType(type);
+  d.emitList(run, address.offset, order);
+  d.needsRegionCache();
+  for (unsigned n = 0; n < count; ++n) {
+    if (d.defWide(d.operand(0).parts[n], type) != 32)
+      d.fail("registers of different widths");
+    d.useTemporary(narrow[n]);
+    d.emit(isSigned(type) ? each<[](s16 value) { return s32(value); }, s32, s16>
+                          : each<[](u16 value) { return u32(value); }, u32, u16>);
+  }
+  if (order & Inst::Acquire)
+    d.emitBeside(InstClass::Fence, fenceAll);
+}
+
 void selectLd(Decoder &d) {
   Ordering ordering = takeOrdering(d, ".acquire", Inst::Acquire);
   unsigned order = ordering.flags;
@@ -467,6 +491,10 @@ void selectLd(Decoder &d) {
       d.useKernelParameter(1, n * bitsOf(type) / 8, type, bits);
       d.emit(copyOf(d, bits));
     }
+    return;
+  }
+  if (count > 1 && bitsOf(type) == 16 && d.registerBits(element(0)) > 16) {
+    loadAndWiden(d, space, order, count, type);
     return;
   }
   unsigned bits = 0;

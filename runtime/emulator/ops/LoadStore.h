@@ -18,6 +18,12 @@ bool takeHints(Decoder &d, std::initializer_list<const char *> operators = {});
 unsigned takeScope(Decoder &d);
 /// Where Access.h looks up addresses of `space`.
 Where whereOf(Decoder &d, Space space);
+/// cp.async.bulk, cp.reduce, cp.async.mbarrier, barrier.cluster: what selectCp and selectBarrier hand
+/// over.
+void selectBulkCopy(Decoder &d);
+void selectBulkReduce(Decoder &d);
+void selectArriveCopies(Decoder &d);
+void selectClusterBarrier(Decoder &d);
 /// A move between registers of `bits` bits.
 Exec copyOf(Decoder &d, unsigned bits);
 

@@ -295,13 +295,20 @@ static MmaForm find(std::string_view shape, std::string_view a, std::string_view
 
 /// mma.sync.aligned.shape.row.col{.kind::f8f6f4}{.satfinite}.D.A.B.C d, a, b, c.
 void selectMma(Decoder &d) {
+  for (const char *sparse : {".sp", ".sp::ordered_metadata"})
+    if (d.take(sparse))
+      d.fail("sparse matrices are not supported");
   if (!d.take(".sync") || !d.take(".aligned"))
     d.fail("only .sync.aligned is supported");
+  if (d.operandCount() > 4)
+    d.fail("sparse matrices and scales of blocks are not supported");
   bool kind = d.take(".kind::f8f6f4"), saturate = d.take(".satfinite");
   std::vector<std::string_view> rest = d.takeAll(); // shape, .row, .col, D, A, B, C
   if (rest.size() < 3 || rest[1] != ".row" || rest[2] != ".col")
     d.fail("only .row.col is supported");
   rest.erase(rest.begin() + 1, rest.begin() + 3);
+  if (rest.size() == 5 && rest[1] == ".f64" && !kind && !saturate)
+    return selectDoubleMma(d, rest);
   MmaForm form;
   if (rest.size() == 5 && rest[1] == rest[4]) {
     if (rest[1] == ".f32" && rest[2] == ".tf32" && rest[3] == ".tf32" && !kind && !saturate)

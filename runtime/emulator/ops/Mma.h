@@ -19,6 +19,8 @@ struct MmaForm {
 /// MmaScalar.cpp. No `run` if there is no such shape.
 MmaForm findIntegers(std::string_view shape, std::string_view a, std::string_view b, bool saturate);
 MmaForm findTf32(std::string_view shape);
+/// The whole statement on f64; `rest`: shape and the four types.
+void selectDoubleMma(Decoder &d, const std::vector<std::string_view> &rest);
 
 /// Reports a fault if `mask`, which is not all lanes, has any; false.
 bool partialWarp(Warp &w, const Inst &i, u32 mask, const char *what);

@@ -127,4 +127,58 @@ void selectMovmatrix(Decoder &d) {
       0, Inst::Sync);
 }
 
+/// Operands as above, registers of 64 bits. Register n of A: row lane / 4 + 8 (n % 2) where there are 16
+/// rows, column lane % 4 + 4 (n / 2), or n of one tile of rows; of B: row lane % 4 + 4 n, column
+/// lane / 4. Sums go by k, each a fma.
+template <int Rows, int K> static void multiplyDoubles(Warp &w, const Inst &i) {
+  if (!wholeWarp(w, i, "mma"))
+    return;
+  constexpr int Tiles = Rows / 8;
+  const u32 *d = i.ops + 1, *a = d + 2 * Tiles, *b = a + Tiles * K / 4, *c = b + K / 4;
+  f64 results[Rows][8];
+  for (int m = 0; m < Rows; ++m)
+    for (int n = 0; n < 8; ++n) {
+      f64 sum = at<f64>(w, c[2 * (m / 8) + n % 2])[4 * (m % 8) + n / 2];
+      for (int k = 0; k < K; ++k)
+        sum = __builtin_fma(at<f64>(w, a[Tiles * (k / 4) + m / 8])[4 * (m % 8) + k % 4],
+                            at<f64>(w, b[k / 4])[4 * n + k % 4], sum);
+      results[m][n] = sum == sum ? sum : bits<f64>(0x7fffffffffffffffull);
+    }
+  for (int m = 0; m < Rows; ++m)
+    for (int n = 0; n < 8; ++n)
+      at<f64>(w, d[2 * (m / 8) + n % 2])[4 * (m % 8) + n / 2] = results[m][n];
+}
+
+void selectDoubleMma(Decoder &d, const std::vector<std::string_view> &rest) {
+  static constexpr struct {
+    std::string_view shape;
+    Exec run;
+    unsigned sums, a, b;
+  } Forms[] = {{".m8n8k4", multiplyDoubles<8, 4>, 2, 1, 1},
+               {".m16n8k4", multiplyDoubles<16, 4>, 4, 2, 1},
+               {".m16n8k8", multiplyDoubles<16, 8>, 4, 4, 2},
+               {".m16n8k16", multiplyDoubles<16, 16>, 4, 8, 4}};
+  for (std::size_t n = 1; n < rest.size(); ++n)
+    if (rest[n] != ".f64")
+      d.fail("f64 is multiplied and summed with f64 alone");
+  for (const auto &form : Forms) {
+    if (form.shape != rest[0])
+      continue;
+    const unsigned sizes[] = {form.sums, form.a, form.b, form.sums};
+    for (unsigned n = 0; n < 4; ++n)
+      if (d.operand(n).kind != Operand::Vector || d.elements(n) != sizes[n])
+        d.fail("operand " + std::to_string(n + 1) + " does not have " + std::to_string(sizes[n]) +
+               " elements");
+    d.useConstant(~0u, 32);
+    for (const Operand &part : d.operand(0).parts)
+      d.def(part, 64);
+    for (unsigned n = 1; n < 4; ++n)
+      for (const Operand &part : d.operand(n).parts)
+        d.use(part, Type::F64);
+    d.emitList(form.run, 0, Inst::Sync);
+    return;
+  }
+  d.fail("this shape is not supported on f64");
+}
+
 } // namespace planemu::PLANEMU_ISA

@@ -120,7 +120,26 @@ static bool selectClock(Decoder &d, unsigned bits) {
   return false;
 }
 
+/// mov.v4.u32 {a, b, c, d}, %tid and the like: element by element.
+static bool selectSpecialVector(Decoder &d) {
+  if (!d.take(".v4"))
+    return false;
+  if (Type type = d.takeType(); bitsOf(type) != 32)
+    d.failType(type);
+  if (d.operand(1).kind != Operand::Special || d.elements(0) != 4)
+    d.fail("'.v4' moves a special register of four elements to as many");
+  d.operandUsed(1);
+  for (unsigned n = 0; n < 4; ++n) {
+    d.def(d.operand(0).parts[n], 32);
+    d.useSpecial(std::string(d.operand(1).text) + "." + "xyzw"[n], 32);
+    d.emit(copy<u32>);
+  }
+  return true;
+}
+
 void selectMov(Decoder &d) {
+  if (selectSpecialVector(d))
+    return;
   Type type = d.takeType();
   if (isHalf(type))
     d.failType(type);
@@ -167,8 +186,10 @@ void selectMov(Decoder &d) {
 /// Shared and local memory are windows of the generic space; the other spaces coincide with it.
 void selectCvta(Decoder &d) {
   bool toSpace = d.take(".to");
-  bool shared = d.take(".shared") || d.take(".shared::cta"), local = d.take(".local");
-  if (!shared && !local && !d.take(".global") && !d.take(".const") && !d.take(".param"))
+  bool shared = d.take(".shared") || d.take(".shared::cta") || d.take(".shared::cluster");
+  bool local = !shared && d.take(".local");
+  if (!shared && !local && !d.take(".global") && !d.take(".const") && !d.take(".param") &&
+      !d.take(".param::entry"))
     d.fail("no supported space");
   Type type = d.takeType();
   if (type != Type::U64)
@@ -190,24 +211,35 @@ void selectCvta(Decoder &d) {
       static_cast<s64>(toSpace ? 0 - base : base));
 }
 
+/// The space that a generic address points into. Constants lie below 4 GiB, where no other memory is
+/// (Memory.h), and the parameters of a kernel in a buffer of the launch.
+static Space spaceOf(const Warp &w, u64 address) {
+  u64 window = address & WindowMask;
+  if (window == SharedWindow)
+    return Space::Shared;
+  if (window == LocalWindow)
+    return Space::Local;
+  if (address - reinterpret_cast<u64>(w.launch->parameters) < w.launch->kernel->parameterBytes)
+    return Space::Param;
+  return address >> 32 ? Space::Global : Space::Const;
+}
+
 void selectIsspacep(Decoder &d) {
-  bool shared = d.take(".shared") || d.take(".shared::cta"), local = d.take(".local");
-  if (!shared && !local && !d.take(".global"))
+  Space space = takeSpace(d);
+  if (space == Space::Generic)
     d.fail("no supported space");
   d.def(0, 1);
   d.use(1, Type::U64);
   d.emit(
       [](Warp &w, const Inst &i) {
-        u32 result = 0;
-        for (int c = 0; c < Chunks; ++c) {
-          Vu64 window = load<u64>(w.file + i.s[1], c) & WindowMask;
-          result |= compress(window == static_cast<u64>(i.imm)) << (c * Chunk);
-        }
-        writeMask(w, i.s[0], result, executing(w, i));
+        u32 mask = executing(w, i), result = 0;
+        const u64 *addresses = at<u64>(w, i.s[1]);
+        for (u32 left = mask; left; left &= left - 1)
+          if (spaceOf(w, addresses[__builtin_ctz(left)]) == static_cast<Space>(i.imm))
+            result |= left & -left;
+        writeMask(w, i.s[0], result, mask);
       },
-      static_cast<s64>(shared  ? SharedWindow
-                       : local ? LocalWindow
-                               : 0));
+      static_cast<s64>(space));
 }
 
 // --- Selection --------------------------------------------------------------
