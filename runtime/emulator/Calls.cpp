@@ -127,6 +127,9 @@ void Decoder::inlineCall(const Function &callee, const Operand *results, const O
   inner.returnBlock = newBlock();
   decodeFunction(inner);
   statement = calling;
+  modifierTaken.assign(statement->modifiers.size(), true);
+  operandTaken.assign(statement->operands.size(), true);
+  alsoTaken.assign(statement->operands.size(), true);
   guard = 0;
   blocks[current].block.next = inner.returnBlock;
   startBlock(inner.returnBlock);

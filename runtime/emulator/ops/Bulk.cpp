@@ -1,4 +1,4 @@
-//===- Bulk.cpp - cp.async.bulk, cp.reduce.async.bulk, st.async -----------===//
+//===- Bulk.cpp - cp.async.bulk, cp.reduce.async.bulk ---------------------===//
 //
 // PTX ISA, "Data Movement: Non-tensor copy". As with cp.async the copy happens at issue. What is
 // written to shared memory counts as in flight until a wait on its mbarrier finds the phase over;
@@ -136,30 +136,23 @@ template <Combine Run, bool Reduces> static void bulk(Warp &w, const Inst &i) {
 
 /// Consumes the spaces and how completion is told, which go together.
 static BulkForm takeBulkForm(Decoder &d) {
+  bool cluster = d.take(".shared::cluster"), own = d.take(".shared::cta"), global = d.take(".global");
+  bool group = d.take(".bulk_group");
+  if (!group && !d.take(".mbarrier::complete_tx::bytes"))
+    d.fail("neither .mbarrier::complete_tx::bytes nor .bulk_group");
+  // Which of two spaces is the destination follows from how completion is told.
+  if (cluster + own + global != 2 || (group && cluster))
+    d.fail("the spaces are none of .shared::cluster.global, .shared::cta.global and "
+           ".shared::cluster.shared::cta with .mbarrier::complete_tx::bytes, and .global.shared::cta "
+           "with .bulk_group");
   BulkForm form = {};
-  bool cluster = d.take(".shared::cluster");
-  bool global = !cluster && d.take(".global");
-  bool own = d.take(".shared::cta");
-  if (!cluster && !global && own && d.take(".global")) { // .shared::cta.global
-    form.fromGlobal = true;
-  } else if (global && own) {
-    form.toGlobal = true;
-  } else if (cluster && !own) {
-    if (!d.take(".global"))
-      d.fail("the source is neither .global nor .shared::cta");
-    form.fromGlobal = true;
-  } else if (!cluster) {
-    d.fail("the spaces are none of .shared::cluster.global, .shared::cta.global, "
-           ".shared::cluster.shared::cta and .global.shared::cta");
-  }
-  form.signals = !form.toGlobal;
-  if (!d.take(form.signals ? ".mbarrier::complete_tx::bytes" : ".bulk_group"))
-    d.fail(form.signals ? "copies to shared memory need .mbarrier::complete_tx::bytes"
-                        : "copies to global memory need .bulk_group");
+  form.toGlobal = group;
+  form.fromGlobal = !group && global;
+  form.signals = !group;
   return form;
 }
 
-/// Appends the operands; `bytes`: a size that the instruction implies, or 0.
+/// Appends the operands.
 static void useBulk(Decoder &d, BulkForm &form) {
   unsigned hints = takeHints(d), needed = form.signals ? 4 : 3;
   if (d.operandCount() != needed + hints)
