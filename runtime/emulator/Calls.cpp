@@ -219,8 +219,8 @@ static void findCase(Warp &warp, const Inst &inst) {
 
 static void failRecursion(Warp &warp, const Inst &inst) {
   if (std::uint32_t lanes = executingLanes(warp, inst))
-    reportFault(warp, inst.line, FaultKind::BadOperand, static_cast<unsigned>(__builtin_ctz(lanes)), 0,
-                0, "recursion through a pointer");
+    reportFault(warp, inst.line, FaultKind::BadOperand, static_cast<unsigned>(__builtin_ctz(lanes)),
+                0, 0, "recursion through a pointer");
 }
 
 void Decoder::callThrough(const Operand &pointer, const Operand *results, const Operand *arguments,

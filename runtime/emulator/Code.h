@@ -196,8 +196,8 @@ struct Constant {
     NwarpId, // per launch
     DynamicShared,
     TotalShared,
-    DynamicBase,   // offset of .extern .shared plus value; Bits once the kernel is finished
-    LocalBase,     // offset where the stack starts in local memory; Bits once the kernel is finished
+    DynamicBase, // offset of .extern .shared plus value; Bits once the kernel is finished
+    LocalBase,   // offset where the stack starts in local memory; Bits once the kernel is finished
     WorkspaceHigh, // address of the grid barrier's memory, in halves
     WorkspaceLow,
     CtaidX,

@@ -158,7 +158,9 @@ public:
   /// Appends where the argument or result `op` of a call lies in local memory, a constant of 64 bits.
   void useArgument(const Operand &op);
   /// Appends the special register `name`, for one that is an element of what the statement names.
-  void useSpecial(const std::string &name, unsigned bits) { append(specialRegister(name, bits), false); }
+  void useSpecial(const std::string &name, unsigned bits) {
+    append(specialRegister(name, bits), false);
+  }
   /// A call of whatever `pointer` points to: of the functions whose addresses the module takes, those
   /// that `targets`, a label, allows.
   void callThrough(const Operand &pointer, const Operand *results, const Operand *arguments,
@@ -265,8 +267,8 @@ private:
   InstClass cls = InstClass::Part; // of the next Inst
   std::uint32_t guard = 0;
   bool guardNegated = false;
-  std::uint32_t stack = 0;   // virtual register, made when first needed
-  std::uint32_t cluster = 0; // virtual register, made when first needed
+  std::uint32_t stack = 0;            // virtual register, made when first needed
+  std::uint32_t cluster = 0;          // virtual register, made when first needed
   std::uint32_t carry = 0, never = 0; // virtual predicates, made when first needed
 };
 

@@ -60,8 +60,9 @@ Memory::Result Memory::allocate(std::uint64_t bytes, std::uint64_t &address, boo
   if (bytes > capacity - usedBytes)
     return Result::OutOfMemory;
   std::uint64_t whole = roundUp(bytes, Page) + 2 * RedZone;
-  void *at = low ? mapLow(whole)
-                 : mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *at =
+      low ? mapLow(whole)
+          : mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     return Result::OutOfMemory;
   address = reinterpret_cast<std::uint64_t>(at) + RedZone;

@@ -44,12 +44,8 @@ void Parser::parseBody(Function &function) {
       for (const Label &label : function.labels)
         if (label.name == name.text && label.scope == scopes.back().id)
           fail(name, "label '" + std::string(name.text) + "' is declared twice");
-      Label label{name.text,
-                  scopes.back().id,
-                  static_cast<unsigned>(function.statements.size()),
-                  {},
-                  nullptr,
-                  false};
+      Label label{name.text, scopes.back().id, static_cast<unsigned>(function.statements.size()),
+                  {},        nullptr,          false};
       if (lexer.peek().is(".branchtargets") || lexer.peek().is(".calltargets"))
         parseTargets(label);
       else if (lexer.peek().is(".callprototype"))

@@ -64,7 +64,7 @@ private:
   PtxModule &module;
   Lexer lexer;
   unsigned vectorOfList = 1; // elements of what the list of variables being read declares
-  std::string where; // "kernel 'k': " inside a function
+  std::string where;         // "kernel 'k': " inside a function
   std::vector<Scope> scopes;
 };
 

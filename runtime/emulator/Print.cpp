@@ -27,8 +27,7 @@ public:
     if (window == LocalWindow) {
       if (offset < warp.localBytes && bytes <= warp.localBytes - offset)
         return warp.local + std::uint64_t(lane) * warp.localBytes + offset;
-    } else if (findRegion(warp, address, region) &&
-               address - region.low < region.size &&
+    } else if (findRegion(warp, address, region) && address - region.low < region.size &&
                bytes <= region.size - (address - region.low)) {
       return reinterpret_cast<const char *>(address + region.delta);
     }
@@ -74,7 +73,8 @@ struct Conversion {
 } // namespace
 
 /// Formats with one argument; `spec` is one conversion, checked by the caller.
-template <class... T> static void appendFormatted(std::string &to, const std::string &spec, T... value) {
+template <class... T>
+static void appendFormatted(std::string &to, const std::string &spec, T... value) {
   int length = std::snprintf(nullptr, 0, spec.c_str(), value...);
   if (length < 0)
     return;
@@ -145,8 +145,8 @@ static std::string format(LaneReader &reader, const std::string &text, std::uint
       break;
     case 'd':
     case 'i':
-      appendFormatted(out, spec + "lld", conversion.wide ? next((long long)0)
-                                                         : static_cast<long long>(next(int())));
+      appendFormatted(out, spec + "lld",
+                      conversion.wide ? next((long long)0) : static_cast<long long>(next(int())));
       break;
     case 'u':
     case 'o':
@@ -215,10 +215,10 @@ void planemu::failAssertion(Warp &warp, const Inst &inst) {
   if (launch.fault.linearCta != warp.cta->linear)
     return; // a lower CTA has failed
   auto triple = [](const std::uint32_t *v) {
-    return "[" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) + "]";
+    return "[" + std::to_string(v[0]) + "," + std::to_string(v[1]) + "," + std::to_string(v[2]) +
+           "]";
   };
-  launch.assertion = file + ":" + std::to_string(line) + ": " + function +
-                     ": block: " + triple(launch.fault.cta) +
-                     ", thread: " + triple(launch.fault.thread) + " Assertion `" + message +
-                     "` failed.\n";
+  launch.assertion =
+      file + ":" + std::to_string(line) + ": " + function + ": block: " + triple(launch.fault.cta) +
+      ", thread: " + triple(launch.fault.thread) + " Assertion `" + message + "` failed.\n";
 }

@@ -94,7 +94,7 @@ struct Variable {
   unsigned align = 1;
   std::uint64_t bytes = 0;
   bool external = false;
-  int reg = -1; // a parameter that is a register of its function: which
+  int reg = -1;                   // a parameter that is a register of its function: which
   std::vector<std::uint8_t> init; // empty: zero
   std::vector<Relocation> relocations;
   unsigned line = 0;

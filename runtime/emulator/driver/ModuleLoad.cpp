@@ -55,11 +55,13 @@ static void placeVariables(Module &module, ModuleLayout &layout) {
       if (target == layout.globals.end() && (!function || function->external))
         throw PtxError("line " + std::to_string(variable.line) + ": initial value of '" +
                        variable.name + "': " +
-                       (function ? "function '" + relocation.symbol + "' is declared, but not defined"
-                                 : "unknown variable '" + relocation.symbol + "'"));
-      std::uint64_t value = (target == layout.globals.end() ? functionAddress(*module.ptx, *function)
-                                                            : target->second) +
-                            static_cast<std::uint64_t>(relocation.addend);
+                       (function
+                            ? "function '" + relocation.symbol + "' is declared, but not defined"
+                            : "unknown variable '" + relocation.symbol + "'"));
+      std::uint64_t value =
+          (target == layout.globals.end() ? functionAddress(*module.ptx, *function)
+                                          : target->second) +
+          static_cast<std::uint64_t>(relocation.addend);
       std::memcpy(at + relocation.offset, &value, relocation.bytes);
     }
   }

@@ -63,9 +63,10 @@ void InitCheck::accessStates(Warp &warp, const Inst &inst, const Access &access,
       bool inFlight = states[byte] == InFlight;
       launch.findings().add(
           *warp.launch, "init",
-          inFlight ? "a read of bytes that a cp.async is still copying: nothing waits for its group "
-                     "or mbarrier"
-                   : "a read of memory that nothing has written in this CTA",
+          inFlight
+              ? "a read of bytes that a cp.async is still copying: nothing waits for its group "
+                "or mbarrier"
+              : "a read of memory that nothing has written in this CTA",
           siteOf(warp, inst, lane), describeBytes(warp, host + byte, bytes - byte));
       break;
     }

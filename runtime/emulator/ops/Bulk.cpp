@@ -24,8 +24,11 @@ struct BulkForm {
            from.packed() << 6 | barrier.packed() << 8;
   }
   static BulkForm unpack(s64 bits) {
-    return {(bits & 1) != 0,           (bits & 2) != 0,           (bits & 4) != 0,
-            AddressForm::unpack(bits >> 4), AddressForm::unpack(bits >> 6),
+    return {(bits & 1) != 0,
+            (bits & 2) != 0,
+            (bits & 4) != 0,
+            AddressForm::unpack(bits >> 4),
+            AddressForm::unpack(bits >> 6),
             AddressForm::unpack(bits >> 8)};
   }
 };
@@ -116,9 +119,10 @@ template <Combine Run, bool Reduces> static void bulk(Warp &w, const Inst &i) {
     u64 to = hostOf(w, i, lane, addressOf(w, i.ops[To], i.ops[ToOffset], form.to.wide, lane),
                     form.toGlobal, bytes,
                     form.toGlobal ? "bulk copy (to global)" : "bulk copy (destination)");
-    u64 from = hostOf(w, i, lane, addressOf(w, i.ops[From], i.ops[FromOffset], form.from.wide, lane),
-                      form.fromGlobal, bytes,
-                      form.fromGlobal ? "bulk copy (from global)" : "bulk copy (from shared)");
+    u64 from =
+        hostOf(w, i, lane, addressOf(w, i.ops[From], i.ops[FromOffset], form.from.wide, lane),
+               form.fromGlobal, bytes,
+               form.fromGlobal ? "bulk copy (from global)" : "bulk copy (from shared)");
     if (!to || !from)
       return;
     const u64 *barrier = form.signals ? &barriers.of(lane) : nullptr;
@@ -136,15 +140,17 @@ template <Combine Run, bool Reduces> static void bulk(Warp &w, const Inst &i) {
 
 /// Consumes the spaces and how completion is told, which go together.
 static BulkForm takeBulkForm(Decoder &d) {
-  bool cluster = d.take(".shared::cluster"), own = d.take(".shared::cta"), global = d.take(".global");
+  bool cluster = d.take(".shared::cluster"), own = d.take(".shared::cta"),
+       global = d.take(".global");
   bool group = d.take(".bulk_group");
   if (!group && !d.take(".mbarrier::complete_tx::bytes"))
     d.fail("neither .mbarrier::complete_tx::bytes nor .bulk_group");
   // Which of two spaces is the destination follows from how completion is told.
   if (cluster + own + global != 2 || (group && cluster))
-    d.fail("the spaces are none of .shared::cluster.global, .shared::cta.global and "
-           ".shared::cluster.shared::cta with .mbarrier::complete_tx::bytes, and .global.shared::cta "
-           "with .bulk_group");
+    d.fail(
+        "the spaces are none of .shared::cluster.global, .shared::cta.global and "
+        ".shared::cluster.shared::cta with .mbarrier::complete_tx::bytes, and .global.shared::cta "
+        "with .bulk_group");
   BulkForm form = {};
   form.toGlobal = group;
   form.fromGlobal = !group && global;
@@ -197,7 +203,8 @@ void selectBulkCopy(Decoder &d) {
   if (d.take(".multicast::cluster"))
     d.fail("copies to several CTAs of a cluster are not supported");
   useBulk(d, form);
-  d.emitList(bulk<copyRow, false>, form.packed(), form.signals ? Inst::ScopeCta | Inst::Release : 0);
+  d.emitList(bulk<copyRow, false>, form.packed(),
+             form.signals ? Inst::ScopeCta | Inst::Release : 0);
   d.needsRegionCache();
 }
 

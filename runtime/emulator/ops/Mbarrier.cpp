@@ -30,8 +30,8 @@ Mbarriers findMbarriers(Warp &w, const Inst &i, u32 slot, s64 offset, AddressFor
                   "mbarrier (shared)");
       continue;
     }
-    u64 host = resolveLane<Where::Shared>(w, i, lane, form.generic ? address - SharedWindow : address,
-                                          8, 8, "mbarrier (shared)");
+    u64 host = resolveLane<Where::Shared>(
+        w, i, lane, form.generic ? address - SharedWindow : address, 8, 8, "mbarrier (shared)");
     addresses[lane] = host;
     found.mask |= host ? 1u << lane : 0;
   }
@@ -137,8 +137,8 @@ static void testBarrier(Warp &w, const Inst &i) {
   if (!mask)
     return;
   bool byParity = i.imm >> 34 & 1;
-  Mbarriers barriers = findMbarriers(w, i, i.s[1], static_cast<s32>(i.imm),
-                                     AddressForm::unpack(i.imm >> 32), mask);
+  Mbarriers barriers =
+      findMbarriers(w, i, i.s[1], static_cast<s32>(i.imm), AddressForm::unpack(i.imm >> 32), mask);
   u32 over = 0;
   for (u32 left = barriers.mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
@@ -146,8 +146,8 @@ static void testBarrier(Warp &w, const Inst &i) {
     Mbarrier barrier = Mbarrier::read(word);
     if (!barrier.valid)
       return reportMbarrier(w, i, lane, word, NotInitialised);
-    bool parity = byParity ? at<u32>(w, i.s[2])[lane] & 1
-                           : Mbarrier::read(at<u64>(w, i.s[2])[lane]).parity;
+    bool parity =
+        byParity ? at<u32>(w, i.s[2])[lane] & 1 : Mbarrier::read(at<u64>(w, i.s[2])[lane]).parity;
     if (!barrier.isOver(parity))
       continue;
     over |= 1u << lane;
@@ -164,8 +164,8 @@ static void arriveCopies(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
-  Mbarriers barriers = findMbarriers(w, i, i.s[0], static_cast<s32>(i.imm),
-                                     AddressForm::unpack(i.imm >> 32), mask);
+  Mbarriers barriers =
+      findMbarriers(w, i, i.s[0], static_cast<s32>(i.imm), AddressForm::unpack(i.imm >> 32), mask);
   bool counted = i.imm >> 34 & 1;
   observe(w, i, AccessKind::Atomic, barriers.mask, 8, barriers.rows);
   for (u32 left = barriers.mask; left; left &= left - 1) {
@@ -179,7 +179,8 @@ static void arriveCopies(Warp &w, const Inst &i) {
       return reportMbarrier(w, i, lane, word, wrong);
     word = barrier.word();
     if (w.observer)
-      w.observer->copiesArrive(w, static_cast<unsigned>(lane), reinterpret_cast<u64>(&word), parity);
+      w.observer->copiesArrive(w, static_cast<unsigned>(lane), reinterpret_cast<u64>(&word),
+                               parity);
   }
 }
 
@@ -246,8 +247,9 @@ void selectMbarrier(Decoder &d) {
   static constexpr struct {
     const char *text;
     Act act;
-  } Acts[] = {{".init", Act::Init},       {".inval", Act::Invalidate}, {".arrive", Act::Arrive},
-              {".arrive_drop", Act::Drop}, {".expect_tx", Act::Expect}, {".complete_tx", Act::Complete}};
+  } Acts[] = {{".init", Act::Init},        {".inval", Act::Invalidate},
+              {".arrive", Act::Arrive},    {".arrive_drop", Act::Drop},
+              {".expect_tx", Act::Expect}, {".complete_tx", Act::Complete}};
   const Act *act = nullptr;
   for (const auto &row : Acts)
     if (!act && d.take(row.text))
