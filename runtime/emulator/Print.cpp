@@ -53,7 +53,7 @@ public:
   /// Of the .param variable whose offset operand `n` holds.
   template <class T> T argument(unsigned n) {
     std::uint64_t offset;
-    std::memcpy(&offset, warp.file + (inst.ops ? inst.ops[n] : inst.s[n]) + 8 * lane, 8);
+    std::memcpy(&offset, warp.file + operandsOf(inst)[n] + 8 * lane, 8);
     return read<T>(LocalWindow + offset);
   }
 
@@ -67,7 +67,7 @@ private:
 struct Conversion {
   std::string flags; // and width and precision
   bool wide = false; // ll, l, j, z or t: 8 bytes
-  char letter = 0;
+  char letter = 0;   // 0: there is no such conversion
 };
 
 } // namespace
@@ -84,18 +84,25 @@ static void appendFormatted(std::string &to, const std::string &spec, T... value
   to.pop_back();
 }
 
-/// Reads a conversion that starts after the '%' at `at`; letter 0: there is none.
+/// Reads a conversion that starts after the '%' at `at`.
 template <class Next>
 static Conversion readConversion(const std::string &format, std::size_t &at, Next nextInt) {
   Conversion conversion;
+  bool readable = true;
   auto number = [&] {
+    std::string digits;
     if (at < format.size() && format[at] == '*') {
       ++at;
-      conversion.flags += std::to_string(nextInt());
-      return;
+      digits = std::to_string(nextInt());
+    } else {
+      while (at < format.size() && format[at] >= '0' && format[at] <= '9')
+        digits += format[at++];
     }
-    while (at < format.size() && format[at] >= '0' && format[at] <= '9')
-      conversion.flags += format[at++];
+    readable &= digits.size() <= 5; // or it is wider than any line
+    if (digits.starts_with('-') && conversion.flags.ends_with('.'))
+      conversion.flags.pop_back(); // as if there were no precision
+    else
+      conversion.flags += digits;
   };
   while (at < format.size() && std::strchr("-+ #0", format[at]))
     conversion.flags += format[at++];
@@ -106,8 +113,10 @@ static Conversion readConversion(const std::string &format, std::size_t &at, Nex
   }
   while (at < format.size() && std::strchr("hljztL", format[at]))
     conversion.wide |= format[at++] != 'h';
-  if (at < format.size() && std::strchr("cdiouxXpeEfFgGaAs", format[at]))
-    conversion.letter = format[at++];
+  if (at < format.size() && std::strchr("cdiouxXpeEfFgGaAs", format[at])) {
+    char letter = format[at++];
+    conversion.letter = readable ? letter : '\0';
+  }
   return conversion;
 }
 
@@ -135,10 +144,6 @@ static std::string format(LaneReader &reader, const std::string &text, std::uint
     std::size_t begin = at;
     Conversion conversion = readConversion(text, at, [&] { return next(int()); });
     std::string spec = "%" + conversion.flags;
-    // A field wider than any line stands for a wrong one.
-    if (conversion.flags.find_first_not_of("-+ #0123456789.") != std::string::npos ||
-        conversion.flags.size() > 8)
-      conversion.letter = 0;
     switch (conversion.letter) {
     case 0:
       out += '%' + text.substr(begin, at - begin);
@@ -173,6 +178,9 @@ static std::string format(LaneReader &reader, const std::string &text, std::uint
   return out;
 }
 
+/// Bytes of one CTA. On a GPU this is the size of the buffer that all share.
+static constexpr std::size_t MostPrinted = 1 << 20;
+
 void planemu::printFormatted(Warp &warp, const Inst &inst) {
   std::uint32_t guard, written = 0;
   std::memcpy(&guard, warp.file + inst.guard, 4);
@@ -183,9 +191,14 @@ void planemu::printFormatted(Warp &warp, const Inst &inst) {
     LaneReader reader(warp, inst, lane);
     std::uint32_t count = 0;
     std::string text = reader.text(reader.argument<std::uint64_t>(1));
-    warp.cta->output += format(reader, text, reader.argument<std::uint64_t>(2), count);
+    text = format(reader, text, reader.argument<std::uint64_t>(2), count);
+    if (std::string &output = warp.cta->output; output.size() < MostPrinted) {
+      output += text;
+      if (output.size() >= MostPrinted)
+        output.replace(MostPrinted, output.npos, "\n(a CTA prints no more than 1 MiB)\n");
+    }
     std::uint64_t offset;
-    std::memcpy(&offset, warp.file + inst.s[0] + 8 * lane, 8);
+    std::memcpy(&offset, warp.file + operandsOf(inst)[0] + 8 * lane, 8);
     char *result = warp.local + std::uint64_t(lane) * warp.localBytes + offset;
     std::memcpy(result, &count, 4);
     hosts[lane] = reinterpret_cast<std::uint64_t>(result);
