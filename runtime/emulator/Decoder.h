@@ -203,7 +203,6 @@ private:
     std::uint32_t guard = 0, index = 0;          // virtual ids; index for Switch
     std::uint32_t barrierRefs[4] = {0, 0, 0, 0}; // virtual ids
     bool hasThreads = false;
-    std::uint32_t resume = 0; // of a call that comes back by a Switch: the block where it goes on
     bool placed = false;
   };
   struct Frame; // Frame.h

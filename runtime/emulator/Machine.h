@@ -161,7 +161,7 @@ struct Launch {
   std::map<std::uint64_t, std::string> output; // of the CTAs that printed; under faultMutex
   bool faulted = false;
   Fault fault{};
-  std::string assertion; // what failed, if the fault is an assertion
+  std::string assertion; // what failed, of the lowest CTA where one did
   // Workers that take part, those that are through, and those whose CTAs all waited, or went in
   // circles, while `progress` was `judgedAt`.
   unsigned joined = 0, left = 0, quiet = 0, circling = 0;

@@ -230,7 +230,8 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   for (auto &[linear, text] : launch.output)
     if (!launch.faulted || linear <= launch.fault.linearCta)
       context.output += text;
-  std::fputs(launch.assertion.c_str(), stderr);
+  if (launch.faulted && launch.fault.kind == FaultKind::Assert)
+    std::fputs(launch.assertion.c_str(), stderr);
   if (counts)
     launchCounters.push_back(countersOf(launch, launchCounters.size(), observer->counters()));
   if (launch.faulted) {
