@@ -3,6 +3,7 @@
 // Everything goes through planrt's C ABI, as it would in any other program.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Tools/CommandLine.h"
 #include "lib/Tools/plan-run/Compare.h"
 #include "lib/Tools/plan-run/Results.h"
 #include "lib/Tools/plan-run/Trace.h"
@@ -12,9 +13,11 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <unistd.h>
 #include <utility>
 
 using namespace planc;
+using namespace planc::tools;
 using namespace planrun;
 
 //===----------------------------------------------------------------------===//
@@ -31,6 +34,15 @@ static Status statusOf(planrt_status status, planrt_error *error) {
   Error result{planrt_error_message(error), kinds[status], planrt_error_file(error)};
   planrt_error_free(error);
   return result;
+}
+
+static void printLog(void *, const char *line) { print(stderr, fmt::format("planrt: {}\n", line)); }
+
+/// A line that is written again and again, for whoever watches a large checkpoint go up.
+static int printProgress(void *shown, uint64_t done, uint64_t total) {
+  *static_cast<bool *>(shown) = true;
+  print(stderr, fmt::format("\rweights: {} of {} MB", done >> 20, total >> 20));
+  return 0;
 }
 
 namespace {
@@ -63,6 +75,7 @@ public:
 
 private:
   Status openDevice();
+  Status openWeights();
   Status open();
   Status runSteps();
   Status checkDumps() const;
@@ -93,6 +106,7 @@ Status DeviceRun::openDevice() {
   deviceOptions.checks = options.checks;
   deviceOptions.schedule_seed = options.scheduleSeed;
   deviceOptions.counters = !options.counters.empty();
+  deviceOptions.log = options.verbose ? printLog : nullptr;
   planrt_error *error = nullptr;
   auto tryTarget = [&](const char *target) {
     deviceOptions.target = target;
@@ -112,6 +126,23 @@ Status DeviceRun::openDevice() {
   return statusOf(status, error);
 }
 
+Status DeviceRun::openWeights() {
+  bool shown = false;
+  planrt_weights_options weightsOptions;
+  planrt_weights_options_init(&weightsOptions);
+  weightsOptions.progress = ::isatty(STDERR_FILENO) ? printProgress : nullptr;
+  weightsOptions.progress_user = &shown;
+  planrt_error *error = nullptr;
+  planrt_status status =
+      options.seed ? planrt_weights_random(handles.bundle, handles.device, *options.seed,
+                                           &weightsOptions, &handles.weights, &error)
+                   : planrt_weights_open(handles.bundle, handles.device, options.weights.c_str(),
+                                         &weightsOptions, &handles.weights, &error);
+  if (shown)
+    print(stderr, "\r\033[K"); // a terminal's "erase this line"
+  return statusOf(status, error);
+}
+
 Status DeviceRun::open() {
   planrt_error *error = nullptr;
   planrt_status status = planrt_bundle_open(bundle.path().c_str(), &handles.bundle, &error);
@@ -119,13 +150,8 @@ Status DeviceRun::open() {
     return statusOf(status, error);
   if (Status opened = openDevice(); !opened.ok())
     return opened;
-  status = options.seed
-               ? planrt_weights_random(handles.bundle, handles.device, *options.seed, nullptr,
-                                       &handles.weights, &error)
-               : planrt_weights_open(handles.bundle, handles.device, options.weights.c_str(),
-                                     nullptr, &handles.weights, &error);
-  if (status != PLANRT_OK)
-    return statusOf(status, error);
+  if (Status bound = openWeights(); !bound.ok())
+    return bound;
   planrt_session_options sessionOptions;
   planrt_session_options_init(&sessionOptions);
   sessionOptions.sequences = uint32_t(options.tokens.size());

@@ -29,6 +29,7 @@ const char *const planrun::usage =
   --schedule-seed S  permutes the order in which the emulator runs CTAs and warps
   --counters F.json  count what the emulator does, write it, and print what the kernels cost
   --trace F.json     write when each group ran, for ui.perfetto.dev or chrome://tracing
+  --verbose          say on stderr what planrt chooses: the device, the image of every kernel
   --json             print one JSON object
        plan-run --counters-diff A.json B.json [--json]
   --counters-diff    compare two files of --counters, launch by launch; exit code 1 if they differ
@@ -113,6 +114,7 @@ static constexpr tools::Option<Options> table[] = {
     {"--counters", setText<&Options::counters>},
     {"--trace", setText<&Options::trace>},
     {"--counters-diff", nullptr, &Options::countersDiff},
+    {"--verbose", nullptr, &Options::verbose},
     {"--json", nullptr, &Options::json},
     {"--help", nullptr, &Options::help},
     {"--version", nullptr, &Options::version},
@@ -136,6 +138,8 @@ static Status checkOptions(const Options &options) {
                       "runs no kernels");
   if (!options.trace.empty() && options.device == "reference")
     return usageError("--trace shows when a device ran its kernels, the reference runs none");
+  if (options.verbose && options.device == "reference")
+    return usageError("--verbose says what planrt chooses, the reference does without it");
   if (options.compare && options.device == "reference")
     return usageError("--compare reference with --device reference compares it with itself");
   return {};

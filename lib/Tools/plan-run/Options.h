@@ -35,6 +35,7 @@ struct Options {
   bool countersDiff = false; // a mode of its own: no bundle, but two files of counters
   std::vector<std::string> counterFiles;
   bool compare = false;
+  bool verbose = false;
   bool json = false;
   bool help = false;
   bool version = false;
