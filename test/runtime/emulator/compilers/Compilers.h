@@ -174,6 +174,9 @@ std::vector<double> widen(const Format &format, const std::vector<std::uint16_t>
   X(memories)                                                                                      \
   X(grids)                                                                                         \
   X(libcu)                                                                                         \
+  X(asyncs)                                                                                        \
+  X(pointers)                                                                                      \
+  X(blocks)                                                                                        \
   X(shapes)                                                                                        \
   X(triton)
 #define COMPILER_THEME(Name) void Name(Module &module);
