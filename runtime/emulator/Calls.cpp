@@ -209,8 +209,8 @@ static void findCase(Warp &warp, const Inst &inst) {
         break;
     }
     if (found == inst.imm) {
-      reportFault(warp, inst.line, FaultKind::BadOperand, lane, pointer, 0,
-                  "call of what is not the address of a function that it may call");
+      reportFault(warp, inst.line, FaultKind::Misuse, lane, pointer, 8,
+                  "a call of what is not the address of a function that it may call");
       found = 0;
     }
     std::memcpy(warp.file + inst.ops[0] + 4 * lane, &found, 4);
@@ -219,8 +219,8 @@ static void findCase(Warp &warp, const Inst &inst) {
 
 static void failRecursion(Warp &warp, const Inst &inst) {
   if (std::uint32_t lanes = executingLanes(warp, inst))
-    reportFault(warp, inst.line, FaultKind::BadOperand, static_cast<unsigned>(__builtin_ctz(lanes)),
-                0, 0, "recursion through a pointer");
+    reportFault(warp, inst.line, FaultKind::Misuse, static_cast<unsigned>(__builtin_ctz(lanes)), 0,
+                0, "recursion through a pointer");
 }
 
 void Decoder::callThrough(const Operand &pointer, const Operand *results, const Operand *arguments,

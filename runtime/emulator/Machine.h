@@ -38,6 +38,7 @@ enum class FaultKind : std::uint8_t {
   Assert,
   BadOperand, // a run-time operand outside what the instruction takes
   Mbarrier,   // one is used as it must not be; `access` says how
+  Misuse,     // `access` says what; with `bytes` the address belongs to it
   Endless,    // a warp has executed more instructions than the launch allows
   Circles,    // no warp of the launch will ever see anything new
 };

@@ -39,6 +39,7 @@ static CUresult resultOf(FaultKind kind) {
     return CUDA_ERROR_MISALIGNED_ADDRESS;
   case FaultKind::PartialWarp:
   case FaultKind::BadOperand:
+  case FaultKind::Misuse:
   case FaultKind::Mbarrier:
     return CUDA_ERROR_ILLEGAL_INSTRUCTION;
   case FaultKind::Deadlock:
@@ -108,6 +109,9 @@ static std::string whatFailed(const Launch &launch) {
     break;
   case FaultKind::BadOperand:
     text += std::string(f.access) + ": operand " + std::to_string(f.address) + " is out of range";
+    break;
+  case FaultKind::Misuse:
+    text += f.access + (f.bytes ? ": " + hex(f.address) : "");
     break;
   case FaultKind::Mbarrier:
     text += "the mbarrier at " + hex(f.address) + " of shared memory: " + f.access;

@@ -26,9 +26,12 @@ static void arriveCluster(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
   if (!mask)
     return;
-  if ((i.imm && mask != w.live) || (mask & w.atCluster))
+  if (i.imm && mask != w.live)
     return reportFault(w, i.line, FaultKind::BarrierDivergence,
                        static_cast<unsigned>(__builtin_ctz(mask)));
+  if (u32 again = mask & w.atCluster)
+    return reportFault(w, i.line, FaultKind::Misuse, static_cast<unsigned>(__builtin_ctz(again)), 0,
+                       0, "an arrival at barrier.cluster before the wait for the last one");
   if (w.observer && (i.flags & Inst::Release))
     w.observer->arrive(w, Observer::Cluster);
   u32 *phases = at<u32>(w, i.s[0]);
