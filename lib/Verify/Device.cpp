@@ -21,6 +21,7 @@ namespace planc::verify {
   X(planemu_set_target)                                                                            \
   X(planemu_set_threads)                                                                           \
   X(planemu_set_schedule_seed)                                                                     \
+  X(planemu_set_max_steps)                                                                         \
   X(planemu_set_checks)                                                                            \
   X(planemu_finding_count)                                                                         \
   X(planemu_finding)                                                                               \
@@ -208,6 +209,10 @@ void Device::setScheduleSeed(uint64_t seed) {
 void Device::setThreads(unsigned threads) {
   if (cu->planemu_set_threads)
     cu->planemu_set_threads(threads);
+}
+void Device::setMaxSteps(uint64_t steps) {
+  if (cu->planemu_set_max_steps)
+    cu->planemu_set_max_steps(steps);
 }
 void Device::label(const std::string &text) {
   if (cu->planemu_label_launch)

@@ -67,6 +67,8 @@ public:
   void setChecks(bool on);
   void setScheduleSeed(uint64_t seed);
   void setThreads(unsigned threads);
+  /// Instructions of a warp after which a launch is taken to be endless; 0 for the default.
+  void setMaxSteps(uint64_t steps);
   /// Names the next launch in findings.
   void label(const std::string &text);
   /// What the checks have found since the last call.

@@ -134,15 +134,19 @@ Outcome runKernel(Device &device, const CompiledKernel &compiled, plan::KernelOp
 Result<reference::Report> judge(plan::KernelOp kernel, ArrayRef<Input> inputs,
                                 const Outcome &outcome, const reference::Options &options) {
   using reference::Argument;
-  std::vector<Input> before(inputs.begin(), inputs.end()); // the reference updates states in place
-  std::vector<Argument> arguments, outputs, states(inputs.size());
-  for (Input &input : before)
-    arguments.push_back({input.data.data(), input.data.size(),
-                         input.scales.empty() ? nullptr : input.scales.data()});
-  // Borrowed for reading only.
+  // Borrowed for reading only, but for states: the reference updates them in place.
   auto borrow = [](const std::vector<std::byte> &bytes) {
     return Argument{const_cast<std::byte *>(bytes.data()), bytes.size()};
   };
+  std::vector<std::vector<std::byte>> pools(inputs.size());
+  std::vector<Argument> arguments, outputs, states(inputs.size());
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (isa<plan::StateType>(kernel.getBody().getArgument(i).getType()))
+      pools[i] = input.data;
+    arguments.push_back(borrow(pools[i].empty() ? input.data : pools[i]));
+    if (!input.scales.empty())
+      arguments.back().scales = input.scales.data();
+  }
   for (const std::vector<std::byte> &output : outcome.outputs)
     outputs.push_back(borrow(output));
   for (const auto &[argument, pool] : outcome.states)

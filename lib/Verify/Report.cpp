@@ -6,6 +6,11 @@
 
 namespace planc::verify {
 
+size_t Verdict::mutationsCaught() const {
+  return size_t(std::count_if(mutations.begin(), mutations.end(),
+                              [](const Planted &planted) { return !planted.how.empty(); }));
+}
+
 Json toJson(const Verdict &verdict) {
   Json failures = Json::array();
   for (const Failure &failure : verdict.failures)
@@ -17,8 +22,8 @@ Json toJson(const Verdict &verdict) {
           {"worst", verdict.worst},
           {"class", verdict.worstClass},
           {"edge", verdict.worstEdge},
-          {"mutations_applied", verdict.mutationsApplied},
-          {"mutations_caught", verdict.mutationsCaught},
+          {"mutations_applied", verdict.mutations.size()},
+          {"mutations_caught", verdict.mutationsCaught()},
           {"failures", failures}};
 }
 
@@ -31,8 +36,6 @@ Verdict verdictFromJson(const Json &json) {
   verdict.worst = json.at("worst").get<double>();
   verdict.worstClass = json.at("class").get<std::string>();
   verdict.worstEdge = json.at("edge").get<std::string>();
-  verdict.mutationsApplied = json.at("mutations_applied").get<unsigned>();
-  verdict.mutationsCaught = json.at("mutations_caught").get<unsigned>();
   for (const Json &failure : json.at("failures"))
     verdict.failures.push_back(
         {failure.at("where").get<std::string>(), failure.at("message").get<std::string>()});
@@ -56,23 +59,47 @@ static std::string groupsText(const std::vector<int64_t> &groups) {
   return groups.size() > 2 ? text + fmt::format(" and {} more", groups.size() - 2) : text;
 }
 
+/// A line a kind of mutation, by name.
+static std::string mutationsText(const Report &report) {
+  struct Count {
+    std::string name;
+    size_t applied = 0, caught = 0;
+  };
+  std::vector<Count> counts;
+  for (const Verdict &verdict : report.kernels)
+    for (const Planted &planted : verdict.mutations) {
+      auto count = std::find_if(counts.begin(), counts.end(),
+                                [&](const Count &c) { return c.name == planted.name; });
+      if (count == counts.end())
+        count = counts.insert(counts.end(), {planted.name});
+      ++count->applied;
+      count->caught += !planted.how.empty();
+    }
+  std::sort(counts.begin(), counts.end(),
+            [](const Count &a, const Count &c) { return a.name < c.name; });
+  std::string text = fmt::format("\n{:18}  caught\n", "mutation");
+  for (const Count &count : counts)
+    text += fmt::format("{:18}  {}/{}\n", count.name, count.caught, count.applied);
+  return text;
+}
+
 std::string toText(const Report &report) {
   size_t width = 6;
   for (const Verdict &verdict : report.kernels)
     width = std::max(width, verdict.name.size());
   bool mutated = std::any_of(report.kernels.begin(), report.kernels.end(),
-                             [](const Verdict &v) { return v.mutationsApplied > 0; });
+                             [](const Verdict &v) { return !v.mutations.empty(); });
   std::string text = fmt::format("{:{}}  {:13}  {:>8}  {:14}  {}{}\n", "kernel", width, "contract",
                                  "of bound", "class", mutated ? "caught     " : "", "groups");
-  unsigned applied = 0, caught = 0, failed = 0;
+  size_t applied = 0, caught = 0, failed = 0;
   for (const Verdict &verdict : report.kernels) {
-    std::string count = fmt::format("{}/{}", verdict.mutationsCaught, verdict.mutationsApplied);
+    std::string count = fmt::format("{}/{}", verdict.mutationsCaught(), verdict.mutations.size());
     text +=
         fmt::format("{:{}}  {:13}  {:8.3f}  {:14}  {}{}{}\n", verdict.name, width, verdict.contract,
                     verdict.worst, verdict.worstClass, mutated ? fmt::format("{:11}", count) : "",
                     groupsText(verdict.groups), verdict.failures.empty() ? "" : "  FAILED");
-    applied += verdict.mutationsApplied;
-    caught += verdict.mutationsCaught;
+    applied += verdict.mutations.size();
+    caught += verdict.mutationsCaught();
     failed += !verdict.failures.empty();
   }
   for (const Verdict &verdict : report.kernels)
@@ -80,7 +107,7 @@ std::string toText(const Report &report) {
       text += fmt::format("\n{}, {}, {}:\n  {}\n", verdict.name, groupsText(verdict.groups),
                           failure.where, failure.message);
   if (mutated)
-    text += fmt::format("mutations: {} of {} caught\n", caught, applied);
+    text += mutationsText(report) + fmt::format("mutations: {} of {} caught\n", caught, applied);
   text += failed ? fmt::format("{} of {} kernels failed\n", failed, report.kernels.size())
                  : fmt::format("all {} kernels hold\n", report.kernels.size());
   return text;

@@ -52,7 +52,12 @@ std::optional<Verdict> VerdictCache::find(const std::string &key) const {
   if (!json.ok() || !json->is_object() || json->value("key", "") != key)
     return std::nullopt;
   try {
-    return verdictFromJson((*json)["verdict"]);
+    Verdict verdict = verdictFromJson((*json)["verdict"]);
+    for (const Json &planted : (*json)["mutations"])
+      verdict.mutations.push_back({planted.at(0).get<std::string>(),
+                                   planted.at(1).get<std::string>(),
+                                   planted.at(2).get<std::string>()});
+    return verdict;
   } catch (const Json::exception &) { // damaged
     return std::nullopt;
   }
@@ -63,7 +68,12 @@ void VerdictCache::store(const std::string &key, const Verdict &verdict) const {
     return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  std::string text = Json{{"key", key}, {"verdict", toJson(verdict)}}.dump();
+  Json mutations = Json::array();
+  for (const Planted &planted : verdict.mutations)
+    mutations.push_back(Json::array({planted.name, planted.where, planted.how}));
+  std::string text =
+      Json{{"key", key}, {"verdict", toJson(verdict)}, {"mutations", mutations}}.dump(
+          -1, ' ', false, Json::error_handler_t::replace);
   (void)writeFile(folder + "/verdict-" + key + ".json", asBytes(text));
 }
 

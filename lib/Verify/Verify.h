@@ -48,6 +48,13 @@ struct Failure {
   std::string message;
 };
 
+/// A fault that was planted in a kernel.
+struct Planted {
+  std::string name;  ///< "skipped_barrier"
+  std::string where; ///< "gpu.barrier #2"
+  std::string how;   ///< it was caught: "gaussian: ..."; empty if it was not
+};
+
 /// What was found out about one kernel.
 struct Verdict {
   std::string name;
@@ -57,10 +64,11 @@ struct Verdict {
   double worst = 0;       ///< largest error as a fraction of its bound
   std::string worstClass; ///< of inputs, where it occurred
   std::string worstEdge;  ///< and on which edge or state
-  unsigned mutationsApplied = 0;
-  unsigned mutationsCaught = 0;
+  std::vector<Planted> mutations;
   std::vector<Failure> failures;
   bool fromCache = false;
+
+  size_t mutationsCaught() const;
 };
 
 struct Report {
@@ -69,7 +77,7 @@ struct Report {
   bool ok() const;
 };
 
-/// Called as kernels are done, in the order in which that happens.
+/// Called as kernels are done, and then as mutations are, in the order in which that happens.
 using Progress = std::function<void(const Verdict &, size_t done, size_t total)>;
 
 /// Verifies every plan.kernel of a module that has been through the kernel pipeline. The process
@@ -77,7 +85,7 @@ using Progress = std::function<void(const Verdict &, size_t done, size_t total)>
 /// that brings its process down is a failure of that kernel alone.
 Result<Report> verify(mlir::ModuleOp module, const Options &options, const Progress &progress);
 
-/// For people: a line a kernel, and what failed.
+/// For people: a line a kernel, a line a kind of mutation, and what failed.
 std::string toText(const Report &report);
 /// {kernels[] {name, groups, contract, schedule, worst, class, mutations_applied, mutations_caught,
 /// failures[] {where, message}}, ok}.

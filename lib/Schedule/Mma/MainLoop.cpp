@@ -197,9 +197,10 @@ void MainLoop::emitTile(Value index, Value next) {
     b.warpSync();
     SmallVector<Values> partial(fragments, Values(4, b.f32(0)));
     multiplyStage(step, format.scaled() ? llvm::MutableArrayRef(partial) : sums);
-    // All lanes have read the stage before one of them refills it.
-    b.warpSync();
     int64_t ahead = step + plan.stages;
+    // All lanes have read the stage before one of them refills it.
+    if (ahead < plan.steps || next)
+      b.warpSync();
     if (ahead < plan.steps)
       issue(index, ahead);
     else if (next)

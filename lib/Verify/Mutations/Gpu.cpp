@@ -1,0 +1,204 @@
+//===- Gpu.cpp - faults in an emitted kernel: what memory, what order ---------===//
+//
+// Which buffer an address leads to, and the faults of synchronisation and control flow.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Verify/Mutations/GpuFinder.h"
+
+using namespace mlir;
+
+namespace planc::verify {
+
+std::string Memory::text() const {
+  switch (kind) {
+  case Kind::Argument:
+    return fmt::format("argument {}", number);
+  case Kind::Scales:
+    return fmt::format("the scales of argument {}", number);
+  case Kind::Output:
+    return fmt::format("output {}", number);
+  case Kind::Scratch:
+    return "scratch";
+  case Kind::Counters:
+    return "the counters";
+  case Kind::Shared:
+    return fmt::format("shared array {}", number);
+  }
+  return "";
+}
+
+GpuFinder::GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted) {
+  emitted.module->walk([&](gpu::GPUFuncOp found) { function = found; });
+  // The kernel ABI: arguments (a weight with block scales is two), outputs, scratch, counters.
+  auto parameter = [&](Memory::Kind kind, unsigned number, BlockArgument argument) {
+    parameters.push_back({kind, number, argument, function.getArgument(parameters.size())});
+  };
+  Block &body = kernel.getBody().front();
+  for (BlockArgument argument : body.getArguments()) {
+    parameter(Memory::Kind::Argument, argument.getArgNumber(), argument);
+    auto weight = dyn_cast<plan::WeightType>(argument.getType());
+    if (weight && weight.getFormat() == plan::Format::FP8Block128x128)
+      parameter(Memory::Kind::Scales, argument.getArgNumber(), argument);
+  }
+  for (unsigned i = 0; i < body.getTerminator()->getNumOperands(); ++i)
+    parameter(Memory::Kind::Output, i, nullptr);
+  if (emitted.shape.scratchBytes)
+    parameter(Memory::Kind::Scratch, 0, nullptr);
+  if (emitted.shape.counters)
+    parameter(Memory::Kind::Counters, 0, nullptr);
+  std::map<StringRef, unsigned> counts;
+  function.walk([&](Operation *op) { numbers[op] = ++counts[op->getName().getStringRef()]; });
+}
+
+std::string GpuFinder::name(Operation *op) {
+  return fmt::format("{} #{}", op->getName().getStringRef().str(), numbers.lookup(op));
+}
+
+std::optional<Memory> GpuFinder::memoryOf(Value pointer) {
+  while (Operation *op = pointer.getDefiningOp()) {
+    if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
+      // Shared arrays are numbered as the module declares them.
+      unsigned number = 0;
+      for (auto global : function->getParentOfType<gpu::GPUModuleOp>().getOps<LLVM::GlobalOp>()) {
+        if (global.getSymName() == address.getGlobalName())
+          return Memory{Memory::Kind::Shared, number, nullptr, address};
+        ++number;
+      }
+      return std::nullopt;
+    }
+    if (auto gep = dyn_cast<LLVM::GEPOp>(op))
+      pointer = gep.getBase();
+    else if (auto select = dyn_cast<arith::SelectOp>(op))
+      pointer = select.getTrueValue();
+    else
+      return std::nullopt;
+  }
+  for (const Memory &parameter : parameters)
+    if (parameter.root == pointer)
+      return parameter;
+  return std::nullopt;
+}
+
+static unsigned bytesOf(TypeRange types) {
+  unsigned bits = 0;
+  for (Type type : types) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      bits += unsigned(vector.getNumElements()) * vector.getElementTypeBitWidth();
+    else
+      bits += type.getIntOrFloatBitWidth();
+  }
+  return bits / 8;
+}
+
+std::vector<Access> GpuFinder::accesses() {
+  std::vector<Access> all;
+  auto take = [&](OpOperand &pointer, bool isStore, unsigned bytes) {
+    if (std::optional<Memory> memory = memoryOf(pointer.get()))
+      all.push_back({&pointer, *memory, isStore, bytes});
+  };
+  function.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      take(load.getAddrMutable(), false, bytesOf(load->getResultTypes()));
+    } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+      take(store.getAddrMutable(), true, bytesOf(store.getValue().getType()));
+    } else if (auto copy = dyn_cast<NVVM::CpAsyncOp>(op)) {
+      take(copy.getSrcMutable(), false, copy.getSize());
+      take(copy.getDstMutable(), true, copy.getSize());
+    } else if (isa<NVVM::InlinePtxOp>(op) && op->getNumResults()) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (isa<LLVM::LLVMPointerType>(operand.get().getType()))
+          take(operand, false, bytesOf(op->getResultTypes()));
+    }
+  });
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Synchronisation
+//===----------------------------------------------------------------------===//
+
+template <class... Ops> void GpuFinder::eraseEach() {
+  function.walk([&](Operation *op) {
+    if (isa<Ops...>(op))
+      add(name(op), [op] { op->erase(); });
+  });
+}
+
+void GpuFinder::findSkippedBarrier() {
+  eraseEach<gpu::BarrierOp, NVVM::SyncWarpOp, NVVM::CpAsyncWaitGroupOp>();
+}
+
+void GpuFinder::findMissingFence() { eraseEach<LLVM::FenceOp>(); }
+
+void GpuFinder::findStaleCounter() {
+  for (const Access &access : accesses())
+    if (access.isStore && access.memory.kind == Memory::Kind::Counters) {
+      Operation *store = access.pointer->getOwner();
+      add(name(store), [store] { store->erase(); });
+    }
+}
+
+void GpuFinder::findEarlyMerge() {
+  // Who comes last is told from what the counter was.
+  walk<LLVM::AtomicRMWOp>([&](LLVM::AtomicRMWOp arrival) {
+    for (OpOperand &use : arrival.getRes().getUses())
+      if (auto compare = dyn_cast<arith::CmpIOp>(use.getOwner()))
+        add(name(compare), [compare, arrival]() mutable {
+          OpBuilder b(compare);
+          Location loc = compare.getLoc();
+          Value one = arith::ConstantIntOp::create(b, loc, arrival.getRes().getType(), 1);
+          Value more = arith::AddIOp::create(b, loc, arrival.getRes(), one);
+          compare->replaceUsesOfWith(arrival.getRes(), more);
+        });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void GpuFinder::findWrongGuard() {
+  walk<scf::IfOp>([&](scf::IfOp guard) {
+    add(name(guard), [guard]() mutable {
+      OpBuilder b(guard);
+      Location loc = guard.getLoc();
+      Value yes = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
+      guard.getConditionMutable().assign(arith::XOrIOp::create(b, loc, guard.getCondition(), yes));
+    });
+  });
+}
+
+void GpuFinder::findWrongExtremum() {
+  // Of keys alone: the maximum of a softmax only scales what it is taken from.
+  walk<arith::MaxUIOp>([&](arith::MaxUIOp max) {
+    add(name(max), [max]() mutable {
+      OpBuilder b(max);
+      Value min = arith::MinUIOp::create(b, max.getLoc(), max.getLhs(), max.getRhs());
+      max.replaceAllUsesWith(min);
+      max.erase();
+    });
+  });
+}
+
+Sites gpuSites(MutationKind kind, plan::KernelOp kernel, EmittedKernel &emitted) {
+  GpuFinder finder(kernel, emitted);
+  switch (kind) {
+#define PLANC_MUTATION_Plan(Name)
+#define PLANC_MUTATION_Gpu(Name)                                                                   \
+  case MutationKind::Name:                                                                         \
+    finder.find##Name();                                                                           \
+    break;
+#define PLANC_MUTATION_Data(Name)
+#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
+#include "lib/Verify/Mutations.def"
+#undef PLANC_MUTATION_Plan
+#undef PLANC_MUTATION_Gpu
+#undef PLANC_MUTATION_Data
+  default:
+    break;
+  }
+  return std::move(finder.sites);
+}
+
+} // namespace planc::verify

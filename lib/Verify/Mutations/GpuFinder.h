@@ -1,0 +1,75 @@
+//===- GpuFinder.h - places for faults in an emitted kernel -----------------===//
+//
+// Private to lib/Verify/Mutations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PLANC_LIB_VERIFY_MUTATIONS_GPUFINDER_H
+#define PLANC_LIB_VERIFY_MUTATIONS_GPUFINDER_H
+
+#include "lib/Verify/Mutations.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+
+namespace planc::verify {
+
+/// What a pointer leads to.
+struct Memory {
+  enum class Kind { Argument, Scales, Output, Scratch, Counters, Shared } kind;
+  unsigned number;              ///< of the argument, output or shared array
+  mlir::BlockArgument argument; ///< of the plan.kernel; null if it is none
+  mlir::Value root;             ///< parameter of the function, or address of a shared array
+
+  std::string text() const;
+};
+
+/// An operand through which memory is accessed.
+struct Access {
+  mlir::OpOperand *pointer;
+  Memory memory;
+  bool isStore;
+  unsigned bytes;
+};
+
+/// Collects the places of one kind.
+class GpuFinder {
+public:
+  GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted);
+
+#define PLANC_MUTATION_Plan(Name)
+#define PLANC_MUTATION_Gpu(Name) void find##Name();
+#define PLANC_MUTATION_Data(Name)
+#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
+#include "lib/Verify/Mutations.def"
+#undef PLANC_MUTATION_Plan
+#undef PLANC_MUTATION_Gpu
+#undef PLANC_MUTATION_Data
+
+  Sites sites;
+
+private:
+  void add(std::string where, std::function<void()> plant) {
+    sites.push_back({std::move(where), std::move(plant)});
+  }
+  /// "scf.if #3": the operation and which of its kind in the kernel.
+  std::string name(mlir::Operation *op);
+  template <class Op> void walk(llvm::function_ref<void(Op)> body) { function.walk(body); }
+  template <class... Ops> void eraseEach();
+
+  std::optional<Memory> memoryOf(mlir::Value pointer);
+  /// All accesses to memory whose root is known, in program order.
+  std::vector<Access> accesses();
+
+  mlir::gpu::GPUFuncOp function;
+  std::vector<Memory> parameters;                      ///< of the function, in order
+  llvm::DenseMap<mlir::Operation *, unsigned> numbers; ///< of operations, by kind
+};
+
+} // namespace planc::verify
+
+#endif // PLANC_LIB_VERIFY_MUTATIONS_GPUFINDER_H

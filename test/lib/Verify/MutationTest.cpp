@@ -1,0 +1,48 @@
+//===- MutationTest.cpp - mutations of kernels in a file ---------------------===//
+//
+// usage: planc-mutation-test FILE.mlir        (- reads standard input)
+//
+// Verifies every plan.kernel of the file with mutations, as `planc verify --mutate` does with those
+// of a plan, and prints what became of each mutation.
+//
+// Exit codes: as of `planc verify`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Schedule/Schedule.h"
+#include "lib/Target/Target.h"
+#include "lib/Verify/Verify.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <cstdio>
+
+using namespace mlir;
+using namespace planc;
+
+int main(int argc, char **argv) {
+  DialectRegistry registry;
+  registry.insert<plan::PlanDialect>();
+  registerScheduleDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(argc > 1 ? argv[1] : "-", &context);
+  if (!module)
+    return 1;
+  verify::Options options;
+  options.targets = {lookupTarget("gb10")};
+  options.mutate = true;
+  options.useCache = false;
+  Result<verify::Report> report = verify::verify(*module, options, nullptr);
+  if (!report.ok()) {
+    std::fprintf(stderr, "%s\n", report.error().text().c_str());
+    return 3;
+  }
+  for (const verify::Verdict &verdict : report->kernels)
+    for (const verify::Planted &planted : verdict.mutations)
+      std::printf("%s: %s, %s: %s\n", verdict.name.c_str(), planted.name.c_str(),
+                  planted.where.c_str(),
+                  planted.how.empty() ? "NOT CAUGHT" : ("caught, " + planted.how).c_str());
+  std::fputs(toText(*report).c_str(), stdout);
+  return report->ok() ? 0 : 1;
+}
