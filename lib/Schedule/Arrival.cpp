@@ -2,6 +2,7 @@
 
 #include "lib/Schedule/Arrival.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -9,10 +10,15 @@ using namespace planc;
 
 Value planc::lastCtaArrives(KernelBuilder &b, Value counterIndex, Value expected) {
   Value isLast = b.staticShared(4);
-  // Each thread's own stores are ordered before the barrier, thread 0's arrival after it.
+  // Each thread's own stores are ordered before the barrier, the arrival after it. It is the last
+  // thread's, whose warp has often stored nothing: a barrier that is missing shows in every shape.
+  auto function = b.raw().getInsertionBlock()->getParentOp();
+  if (!isa<gpu::GPUFuncOp>(function))
+    function = function->getParentOfType<gpu::GPUFuncOp>();
+  int32_t threads = cast<gpu::GPUFuncOp>(function).getKnownBlockSize()->front();
   b.fence();
   b.barrier();
-  b.ifThen(b.eq(b.threadId(), 0), [&] {
+  b.ifThen(b.eq(b.threadId(), threads - 1), [&] {
     Value counter = b.at(b.counters(), counterIndex, 4);
     Value before =
         LLVM::AtomicRMWOp::create(b.raw(), b.raw().getUnknownLoc(), LLVM::AtomicBinOp::add, counter,

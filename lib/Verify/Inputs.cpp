@@ -167,8 +167,10 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       for (int64_t r = 0; r < rows; ++r)
         lengths.push_back(inputClass == InputClass::Lengths
                               ? std::min<int64_t>(most, kvBlock * (1 + (r + seed) % 3) + 1 - r % 3)
-                          : r == 1 ? 0
-                          : r == 2 ? most
+                          : inputClass == InputClass::FullContext ? most
+                          : inputClass == InputClass::NoContext   ? 0
+                          : r == 1                                ? 0
+                          : r == 2                                ? most
                           : r == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
                           : r == 4 ? std::min<int64_t>(most, 129)
                           : r == 5 ? 1
@@ -187,8 +189,8 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       slots[rows - 1] = -1;
     if ((rows > 2 || negativeSlots()) && !writes)
       slots[0] = -1;
-    if (rows == 1 && inputClass == InputClass::NegativeSlots && seed % 2 == 0)
-      slots[0] = -1; // a single row of padding
+    if (inputClass == InputClass::Padding)
+      std::fill(slots.begin(), slots.end(), -1);
     return pack<int32_t>(slots);
   }
   if (auto op = dyn_cast<plan::PlanContraction>(user); op && op.getExpertIds() == argument) {
@@ -250,8 +252,13 @@ Input Generator::state(BlockArgument argument, plan::StateType type) {
                            cast<RankedTensorType>(op.getBlockTables().getType()).getNumElements() *
                                kvBlock);
   }
-  std::vector<float> data = repeated<float>(entries * product(type.getShape()),
-                                            [&] { return roundBf16(0.5f * normal()); });
+  int64_t entry = product(type.getShape());
+  std::vector<float> data =
+      repeated<float>(entries * entry, [&] { return roundBf16(0.5f * normal()); });
+  // Where every other row is zero, so is the state that it finds.
+  if (inputClass == InputClass::Zeros && type.getKind() == plan::StateKind::Slots)
+    for (int64_t slot = 0; slot < entries; slot += 4)
+      std::fill_n(data.begin() + slot * entry, entry, 0.0f);
   return packFloats(data, type.getFormat() == plan::Format::BF16);
 }
 
@@ -292,10 +299,12 @@ SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
   if (has(std::in_place_type<plan::TopKOp>))
     classes.append({InputClass::EqualLogits, InputClass::NanLogits});
   if (has(std::in_place_type<plan::PagedAttentionOp>))
-    classes.push_back(InputClass::Lengths);
+    classes.append({InputClass::Lengths, InputClass::FullContext, InputClass::NoContext});
   if (has(std::in_place_type<plan::KvWriteOp>, std::in_place_type<plan::Conv1dUpdateOp>,
           std::in_place_type<plan::GdnRecurrenceOp>))
     classes.push_back(InputClass::NegativeSlots);
+  if (has(std::in_place_type<plan::Conv1dUpdateOp>, std::in_place_type<plan::GdnRecurrenceOp>))
+    classes.push_back(InputClass::Padding);
   if (has(std::in_place_type<plan::GdnRecurrenceOp>, std::in_place_type<plan::GdnGatesOp>))
     classes.push_back(InputClass::Clamps);
   return classes;

@@ -67,7 +67,7 @@ private:
   void merge(unsigned level);
   void mergeNode(unsigned level, Value node, Value children);
   void weighChildren(unsigned level, Value node, Value children);
-  Value totalOf(Value head);
+  Value totalOf(unsigned level, Value head);
   void finish(Value column, const Values &values);
 
   KernelBuilder &b;

@@ -56,7 +56,9 @@ void AttentionEmitter::merge(unsigned level) {
   Values isLast = b.ifValues(
       b.eq(children, 1),
       [&] {
-        b.barrier();
+        // At the first level barriers lie between what the slice stored and who reads it.
+        if (level > 1)
+          b.barrier();
         return Values{b.i1(true)};
       },
       [&] { return Values{lastCtaArrives(b, counter, children)}; });
@@ -108,10 +110,12 @@ void AttentionEmitter::weighChildren(unsigned level, Value node, Value children)
   b.barrier();
 }
 
-/// The node's sum of exponentials.
-Value AttentionEmitter::totalOf(Value head) {
+/// The sum of exponentials of a node at this level.
+Value AttentionEmitter::totalOf(unsigned level, Value head) {
   Value total;
-  for (int64_t i = 0; i < kMergeWidth; ++i) {
+  // A short context has fewer children than fit.
+  int64_t most = std::min(kMergeWidth, layout.levels[level - 1].nodes);
+  for (int64_t i = 0; i < most; ++i) {
     Value next = b.loadF32(b.at(sharedTotals, b.add(head, i * parts.heads), 4), Format::F32, 1)[0];
     total = total ? b.fadd(total, next) : next;
   }
@@ -123,8 +127,9 @@ void AttentionEmitter::mergeNode(unsigned level, Value node, Value children) {
   bool isFinal = level + 1 == layout.levels.size();
   Value thread = b.threadId();
   if (!isFinal)
-    b.ifThen(b.lt(thread, parts.heads),
-             [&] { b.storeF32(stats(level, node, thread, true), Format::F32, {totalOf(thread)}); });
+    b.ifThen(b.lt(thread, parts.heads), [&] {
+      b.storeF32(stats(level, node, thread, true), Format::F32, {totalOf(level, thread)});
+    });
 
   // A unit is 8 dims of a head that one lane summed: two 16-byte accesses in each child.
   int64_t pieces = parts.lanes * parts.chunks, count = parts.heads * pieces;
@@ -178,7 +183,7 @@ void AttentionEmitter::mergeNode(unsigned level, Value node, Value children) {
         b.storeF32(b.at(address, b.i32(4 * parts.lanes), 4), Format::F32, values.drop_front(4));
         return;
       }
-      Value inverse = b.rcp(totalOf(heads[i]));
+      Value inverse = b.rcp(totalOf(level, heads[i]));
       Values result;
       for (Value value : values)
         result.push_back(b.select(b.gt(length, 0), b.fmul(value, inverse), b.f32(0)));

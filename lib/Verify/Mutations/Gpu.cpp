@@ -28,6 +28,11 @@ std::string Memory::text() const {
   return "";
 }
 
+bool Memory::isIntegerEdge() const {
+  auto edge = argument ? dyn_cast<RankedTensorType>(argument.getType()) : RankedTensorType();
+  return edge && edge.getElementType().isInteger();
+}
+
 GpuFinder::GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted) {
   emitted.module->walk([&](gpu::GPUFuncOp found) { function = found; });
   // The kernel ABI: arguments (a weight with block scales is two), outputs, scratch, counters.
@@ -48,7 +53,8 @@ GpuFinder::GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted) {
   if (emitted.shape.counters)
     parameter(Memory::Kind::Counters, 0, nullptr);
   std::map<StringRef, unsigned> counts;
-  function.walk([&](Operation *op) { numbers[op] = ++counts[op->getName().getStringRef()]; });
+  function.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { numbers[op] = ++counts[op->getName().getStringRef()]; });
 }
 
 std::string GpuFinder::name(Operation *op) {
@@ -97,7 +103,7 @@ std::vector<Access> GpuFinder::accesses() {
     if (std::optional<Memory> memory = memoryOf(pointer.get()))
       all.push_back({&pointer, *memory, isStore, bytes});
   };
-  function.walk([&](Operation *op) {
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
       take(load.getAddrMutable(), false, bytesOf(load->getResultTypes()));
     } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
@@ -119,7 +125,7 @@ std::vector<Access> GpuFinder::accesses() {
 //===----------------------------------------------------------------------===//
 
 template <class... Ops> void GpuFinder::eraseEach() {
-  function.walk([&](Operation *op) {
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<Ops...>(op))
       add(name(op), [op] { op->erase(); });
   });
@@ -158,14 +164,58 @@ void GpuFinder::findEarlyMerge() {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-void GpuFinder::findWrongGuard() {
+/// Makes a condition what it never, or always, is.
+static void fix(scf::IfOp guard, bool value) {
+  OpBuilder b(guard);
+  guard.getConditionMutable().assign(
+      arith::ConstantIntOp::create(b, guard.getLoc(), b.getI1Type(), value));
+}
+
+void GpuFinder::findSkippedBranch() {
+  // One that has an alternative may be a shortcut to the same.
   walk<scf::IfOp>([&](scf::IfOp guard) {
-    add(name(guard), [guard]() mutable {
-      OpBuilder b(guard);
-      Location loc = guard.getLoc();
-      Value yes = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
-      guard.getConditionMutable().assign(arith::XOrIOp::create(b, loc, guard.getCondition(), yes));
-    });
+    if (!guard.elseBlock())
+      add(name(guard), [guard] { fix(guard, false); });
+  });
+}
+
+void GpuFinder::findSwappedBranches() {
+  walk<scf::IfOp>([&](scf::IfOp choice) {
+    if (choice.elseBlock())
+      add(name(choice), [choice]() mutable {
+        OpBuilder b(choice);
+        Location loc = choice.getLoc();
+        Value yes = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
+        choice.getConditionMutable().assign(
+            arith::XOrIOp::create(b, loc, choice.getCondition(), yes));
+      });
+  });
+}
+
+/// True if a condition depends on an id, a slot or a length that is loaded.
+bool GpuFinder::dependsOnData(Value condition) {
+  SmallVector<Value> pending = {condition};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      std::optional<Memory> memory = memoryOf(load.getAddr());
+      if (memory && memory->isIntegerEdge())
+        return true;
+    } else if (isa<arith::ArithDialect>(op->getDialect())) {
+      llvm::append_range(pending, op->getOperands());
+    }
+  }
+  return false;
+}
+
+void GpuFinder::findMissingGuard() {
+  // Of threads and CTAs alone a guard may be true for all there are; data must show both sides.
+  walk<scf::IfOp>([&](scf::IfOp guard) {
+    if (dependsOnData(guard.getCondition()))
+      add(name(guard), [guard] { fix(guard, true); });
   });
 }
 

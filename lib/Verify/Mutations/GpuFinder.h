@@ -26,6 +26,8 @@ struct Memory {
   mlir::Value root;             ///< parameter of the function, or address of a shared array
 
   std::string text() const;
+  /// Ids, tables, slots, lengths, positions.
+  bool isIntegerEdge() const;
 };
 
 /// An operand through which memory is accessed.
@@ -58,10 +60,13 @@ private:
   }
   /// "scf.if #3": the operation and which of its kind in the kernel.
   std::string name(mlir::Operation *op);
-  template <class Op> void walk(llvm::function_ref<void(Op)> body) { function.walk(body); }
+  template <class Op> void walk(llvm::function_ref<void(Op)> body) {
+    function.walk<mlir::WalkOrder::PreOrder>(body);
+  }
   template <class... Ops> void eraseEach();
 
   std::optional<Memory> memoryOf(mlir::Value pointer);
+  bool dependsOnData(mlir::Value condition);
   /// All accesses to memory whose root is known, in program order.
   std::vector<Access> accesses();
 

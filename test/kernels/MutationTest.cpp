@@ -43,6 +43,6 @@ int main(int argc, char **argv) {
       std::printf("%s: %s, %s: %s\n", verdict.name.c_str(), planted.name.c_str(),
                   planted.where.c_str(),
                   planted.how.empty() ? "NOT CAUGHT" : ("caught, " + planted.how).c_str());
-  std::fputs(toText(*report).c_str(), stdout);
+  std::fputs(verify::toText(*report).c_str(), stdout);
   return report->ok() ? 0 : 1;
 }
