@@ -153,7 +153,7 @@ Trial Mutator::hold(const CompiledKernel &compiled, const DataSite *data, InputC
     if (data) {
       corrupted = given.inputs;
       data->corrupt(corrupted);
-      if (isSame(corrupted, given.inputs))
+      if (isSame(corrupted, given.inputs) && !data->restore)
         continue;
       differs = true;
     }
