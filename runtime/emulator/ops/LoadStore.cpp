@@ -42,7 +42,12 @@ template <class T, int N> static void gatherRows(const u64 *host, V<T> *v) {
     image = bits<Image>(rows);
   } else if constexpr (RowBytes <= 8) {
     using Row = typename IntegerOf<RowBytes>::u;
-    auto row = [&](int lane) { return *hostPointer<Row>(host[lane]); };
+    // A lane's local memory begins anywhere on the host.
+    auto row = [&](int lane) {
+      Row value;
+      std::memcpy(&value, hostPointer<char>(host[lane]), sizeof value);
+      return value;
+    };
     image = bits<Image>(V<Row>{row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)});
   } else {
     for (int lane = 0; lane < Chunk; ++lane)
