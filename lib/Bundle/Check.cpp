@@ -9,6 +9,7 @@
 //   C5  buffers lie inside the workspace; no two that are live together share a byte
 //   C6  a launch passes what its kernel's parameters ask for, and reads nothing before it is made
 //   C7  host ops have the form that planrt executes
+//   C8  a kernel says of each member how it rounds
 //
 // The checks of programs are in CheckPrograms.cpp.
 //===----------------------------------------------------------------------===//
@@ -145,6 +146,12 @@ static Status checkKernel(const Names &names, const Manifest &manifest, const Ke
   for (const Target &target : manifest.targets)
     if (!kernel.targets.count(target.name))
       return inputError("kernel \"{}\" has no image for target {}", kernel.name, target.name);
+  // C8
+  if (kernel.arithmetic.empty())
+    return inputError("kernel \"{}\" does not say how its members round", kernel.name);
+  for (const numerics::Node &node : kernel.arithmetic)
+    if (std::string problem = numerics::problemOf(node); !problem.empty())
+      return inputError("kernel \"{}\": {}", kernel.name, problem);
   for (const auto &[name, image] : kernel.targets) {
     if (std::none_of(manifest.targets.begin(), manifest.targets.end(),
                      [&](const Target &target) { return target.name == name; }))

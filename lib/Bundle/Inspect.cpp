@@ -129,3 +129,24 @@ std::string bundle::inspectText(const Bundle &bundle) {
   appendKernels(out, manifest);
   return out;
 }
+
+Result<std::string> bundle::explainText(const Bundle &bundle, const std::string &name) {
+  const Manifest &manifest = bundle.manifest();
+  if (!name.empty() && !manifest.findKernel(name))
+    return Error{fmt::format("there is no kernel \"{:.200}\"; planc inspect lists them", name),
+                 ErrorKind::Input, bundle.path()};
+  std::string out = "In a bound, [part] is gamma of its roundings, d u / (1 - d u) with u = 2^-24; what a "
+                    "fused input may be\noff already is added. A result passes if it is a rounding of "
+                    "a value inside.\n";
+  for (const Kernel &kernel : manifest.kernels) {
+    if (!name.empty() && kernel.name != name)
+      continue;
+    out += fmt::format("\nkernel {} ({}, {})\n", kernel.name, kernel.schedule, kernel.numerics);
+    for (const Program &program : manifest.programs)
+      if (std::vector<uint32_t> groups = groupsOf(program, kernel); !groups.empty())
+        out += fmt::format("  program {}, groups {}\n", program.name, fmt::join(groups, " "));
+    for (const numerics::Node &node : kernel.arithmetic)
+      out += "  " + numerics::explain(node);
+  }
+  return out;
+}

@@ -18,6 +18,10 @@ Json inspectJson(const Bundle &bundle);
 /// A summary of one screen, plus one line a kernel and target.
 std::string inspectText(const Bundle &bundle);
 
+/// How every kernel (or the one of that name) rounds, member by member, and the bound of its results
+/// that follows. Fails if there is no such kernel.
+Result<std::string> explainText(const Bundle &bundle, const std::string &kernel = "");
+
 } // namespace planc::bundle
 
 #endif // PLANC_LIB_BUNDLE_INSPECT_H

@@ -31,8 +31,15 @@ static constexpr Word<ArgKind> argKindWords[] = {
     {ArgKind::buffer, "buffer"}, {ArgKind::weight, "weight"},   {ArgKind::state, "state"},
     {ArgKind::input, "input"},   {ArgKind::scratch, "scratch"}, {ArgKind::counters, "counters"}};
 
+static constexpr Word<numerics::LevelKind> levelKindWords[] = {
+    {numerics::LevelKind::product, "product"}, {numerics::LevelKind::fused, "fused"},
+    {numerics::LevelKind::mma, "mma"},         {numerics::LevelKind::chain, "chain"},
+    {numerics::LevelKind::tree, "tree"},       {numerics::LevelKind::scale, "scale"},
+    {numerics::LevelKind::merge, "merge"}};
+
 static constexpr auto &wordsOf(Dtype) { return dtypeWords; }
 static constexpr auto &wordsOf(ArgKind) { return argKindWords; }
+static constexpr auto &wordsOf(numerics::LevelKind) { return levelKindWords; }
 
 template <class E> static const char *wordFor(E value) {
   for (const auto &word : wordsOf(value))
@@ -177,11 +184,28 @@ template <class V> static void fields(V &v, KernelTarget &s) {
   v("ptx", s.ptx);
   v("cubin", s.cubin);
 }
+template <class V> static void fields(V &v, numerics::Level &s) {
+  v("kind", s.kind);
+  v("terms", s.terms);
+  v("span", s.span);
+}
+template <class V> static void fields(V &v, numerics::Part &s) {
+  v("name", s.name);
+  v("levels", s.levels);
+  v("units", s.units);
+  v("absolute", s.absolute);
+  v("source", s.source);
+}
+template <class V> static void fields(V &v, numerics::Node &s) {
+  v("op", s.op);
+  v("parts", s.parts);
+}
 template <class V> static void fields(V &v, Kernel &s) {
   v("name", s.name);
   v("schedule", s.schedule);
   v("numerics", s.numerics);
   v("compute", s.compute);
+  v("arithmetic", s.arithmetic);
   v("params", s.params);
   v("targets", s.targets);
 }
@@ -273,12 +297,22 @@ private:
 };
 } // namespace
 
+// Both visitors share one field list, which takes the struct as mutable: hence the copies.
 Json bundle::toJson(const Manifest &manifest) {
   Writer writer;
-  // Both visitors share one field list, which takes the struct as mutable: hence the copy.
   Manifest copy = manifest;
   fields(writer, copy);
   return std::move(writer.json);
+}
+
+Json bundle::toJson(const std::vector<numerics::Node> &arithmetic) {
+  Json list = Json::array();
+  for (numerics::Node node : arithmetic) {
+    Writer writer;
+    fields(writer, node);
+    list.push_back(std::move(writer.json));
+  }
+  return list;
 }
 
 //===----------------------------------------------------------------------===//
@@ -426,6 +460,23 @@ Result<Manifest> bundle::fromJson(const Json &json) {
   if (!problem.empty())
     return Error{"manifest at " + problem};
   return manifest;
+}
+
+Result<std::vector<numerics::Node>> bundle::arithmeticFromJson(const Json &json) {
+  std::vector<numerics::Node> arithmetic;
+  std::string problem;
+  for (size_t i = 0; json.is_array() && i < json.size() && problem.empty(); ++i) {
+    Reader reader(json[i], fmt::format("/{}", i), problem);
+    if (problem.empty()) {
+      fields(reader, arithmetic.emplace_back());
+      reader.finish();
+    }
+  }
+  if (!json.is_array())
+    problem = "/: expected a list";
+  if (!problem.empty())
+    return Error{"arithmetic at " + problem};
+  return arithmetic;
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,7 @@
 #ifndef PLANC_LIB_BUNDLE_MANIFEST_H
 #define PLANC_LIB_BUNDLE_MANIFEST_H
 
+#include "lib/Numerics/Numerics.h"
 #include "lib/Support/Json.h"
 
 #include <array>
@@ -174,6 +175,7 @@ struct Kernel {
   std::string schedule;
   std::string numerics;
   std::string compute;
+  std::vector<numerics::Node> arithmetic; // how each member rounds: what bounds follow from
   std::vector<Param> params;
   std::map<std::string, KernelTarget> targets; // by Target::name
 };
@@ -261,7 +263,10 @@ struct Pattern {
 Result<Pattern> parsePattern(std::string_view pattern);
 
 Json toJson(const Manifest &manifest);
+Json toJson(const std::vector<numerics::Node> &arithmetic);
 Result<Manifest> fromJson(const Json &json);
+/// As strict, but for what the numbers say: lib/Numerics judges that.
+Result<std::vector<numerics::Node>> arithmeticFromJson(const Json &json);
 
 /// Holds a manifest against itself; the writer and the reader of bundles both call it.
 Status check(const Manifest &manifest);

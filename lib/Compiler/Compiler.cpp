@@ -196,6 +196,7 @@ describeKernels(ArrayRef<CompiledKernel> compiled,
       kernel.schedule = item.schedule;
       kernel.numerics = item.kernel.getNumerics().str();
       kernel.compute = item.kernel.getCompute().str();
+      kernel.arithmetic = item.arithmetic;
       kernel.params = describeParams(launches.at(item.kernel), kvBlock);
       if (item.shape.scratchBytes)
         kernel.params.push_back({bundle::ArgKind::scratch, bundle::Dtype::f32, {}, true});

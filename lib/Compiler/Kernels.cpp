@@ -2,12 +2,13 @@
 //
 // What decides about a kernel's image is the text of its plan.kernel, the target and the block size
 // of the caches. That text is the key to the cache, so that a warm run neither schedules nor lowers
-// anything; how a kernel is started, which its schedule found, rides along in the entry as the
-// image's facts.
+// anything; how a kernel is started and how its members round, which its schedule found, ride along
+// in the entry as the image's facts.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lib/Compiler/Kernels.h"
+#include "lib/Bundle/Manifest.h"
 #include "lib/Target/Target.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -16,10 +17,11 @@ using namespace mlir;
 using planc::LaunchShape;
 
 //===----------------------------------------------------------------------===//
-// Facts: "schedule gx gy gz bx by bz shared scratch counters"
+// Facts: "schedule gx gy gz bx by bz shared scratch counters [arithmetic as JSON]"
 //===----------------------------------------------------------------------===//
 
-static std::string packFacts(StringRef schedule, const LaunchShape &shape) {
+static std::string packFacts(StringRef schedule, const LaunchShape &shape,
+                             const std::vector<planc::numerics::Node> &arithmetic) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << schedule;
@@ -27,7 +29,8 @@ static std::string packFacts(StringRef schedule, const LaunchShape &shape) {
     stream << ' ' << extent;
   for (uint32_t extent : shape.block)
     stream << ' ' << extent;
-  stream << ' ' << shape.dynamicSharedBytes << ' ' << shape.scratchBytes << ' ' << shape.counters;
+  stream << ' ' << shape.dynamicSharedBytes << ' ' << shape.scratchBytes << ' ' << shape.counters
+         << ' ' << planc::bundle::toJson(arithmetic).dump();
   return text;
 }
 
@@ -36,7 +39,8 @@ template <typename Int> static bool takeNumber(StringRef &text, Int &number) {
   return !text.consumeInteger(10, number);
 }
 
-static bool unpackFacts(StringRef text, std::string &schedule, LaunchShape &shape) {
+static bool unpackFacts(StringRef text, std::string &schedule, LaunchShape &shape,
+                        std::vector<planc::numerics::Node> &arithmetic) {
   schedule = text.take_until([](char c) { return c == ' '; }).str();
   text = text.drop_front(schedule.size());
   for (uint32_t &extent : shape.grid)
@@ -45,8 +49,17 @@ static bool unpackFacts(StringRef text, std::string &schedule, LaunchShape &shap
   for (uint32_t &extent : shape.block)
     if (!takeNumber(text, extent))
       return false;
-  return takeNumber(text, shape.dynamicSharedBytes) && takeNumber(text, shape.scratchBytes) &&
-         takeNumber(text, shape.counters) && text.empty();
+  if (!takeNumber(text, shape.dynamicSharedBytes) || !takeNumber(text, shape.scratchBytes) ||
+      !takeNumber(text, shape.counters))
+    return false;
+  auto json = planc::parseJson(text.trim());
+  if (!json.ok())
+    return false;
+  auto nodes = planc::bundle::arithmeticFromJson(*json);
+  if (!nodes.ok())
+    return false;
+  arithmetic = std::move(*nodes);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -69,7 +82,7 @@ planc::compileKernels(ArrayRef<plan::KernelOp> kernels, ArrayRef<const Target *>
   for (plan::KernelOp kernel : kernels) {
     std::string identity = identityOf(kernel, kvBlock);
     for (const Target *target : targets) {
-      compiled.push_back({kernel, target, {}, {}, {}});
+      compiled.push_back({kernel, target, {}, {}, {}, {}});
       auto emit = [kernel, target, kvBlock, &refused]() mutable -> std::optional<KernelSource> {
         if (refused.contains(kernel))
           return std::nullopt;
@@ -79,7 +92,7 @@ planc::compileKernels(ArrayRef<plan::KernelOp> kernels, ArrayRef<const Target *>
           return std::nullopt;
         }
         return KernelSource{printForCodegen(*emitted->module), emitted->entry,
-                            packFacts(emitted->schedule, emitted->shape)};
+                            packFacts(emitted->schedule, emitted->shape, emitted->arithmetic)};
       };
       jobs.push_back({kernel.getSymName().str(), target, identity, emit});
     }
@@ -88,8 +101,15 @@ planc::compileKernels(ArrayRef<plan::KernelOp> kernels, ArrayRef<const Target *>
   std::vector<KernelResult> results = codegen.compile(jobs);
   bool complete = true;
   for (auto [item, result] : llvm::zip_equal(compiled, results)) {
-    if (result.image && unpackFacts(result.image->facts, item.schedule, item.shape)) {
+    if (result.image && unpackFacts(result.image->facts, item.schedule, item.shape, item.arithmetic)) {
       item.image = std::move(*result.image);
+      if (&item == &compiled.front() || (&item)[-1].kernel != item.kernel ||
+          (&item)[-1].arithmetic == item.arithmetic)
+        continue;
+      complete = false;
+      emitError(item.kernel.getLoc()) << "internal error: " << item.target->arch()
+                                      << " rounds in another order than "
+                                      << (&item)[-1].target->arch();
       continue;
     }
     complete = false;

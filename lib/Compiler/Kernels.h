@@ -19,6 +19,7 @@ struct CompiledKernel {
   const Target *target; ///< borrowed from the table
   std::string schedule;
   LaunchShape shape;
+  std::vector<numerics::Node> arithmetic;
   KernelImage image;
 };
 

@@ -2,7 +2,7 @@
 
 #include "lib/Reference/Formats/Scalar.h"
 #include "lib/Reference/Frame.h"
-#include "lib/Reference/Limits.h"
+#include "lib/Reference/Rows.h"
 
 #include <algorithm>
 
@@ -31,6 +31,8 @@ Status evaluateNode(plan::RopeOp op, Frame &frame) {
   for (int64_t i = 0; i < half; ++i)
     frequency[i] = f32(std::pow(op.getTheta().convertToDouble(), -2.0 * i / op.getRotaryDim()));
   bool interleaved = !op.getSections().empty();
+  const numerics::Part &sinCos = frame.part(op, "sincos");
+  double product = frame.roundings(op, "product"), add = frame.roundings(op, "add");
   for (auto [in, result] :
        {std::pair(frame.input(op), op.getQResult()), {frame.read(op.getK()), op.getKResult()}}) {
     Tensor &out = frame.define(result);
@@ -40,14 +42,14 @@ Status evaluateNode(plan::RopeOp op, Frame &frame) {
           // The two f32 roundings of the angle belong to the definition.
           double position = f32(positions.row(interleaved ? i % 3 : 0)[r]);
           double angle = f32(position * frequency[i]);
-          double c = std::cos(angle), s = std::sin(angle);
+          numerics::Value c = applied(sinCos, {std::cos(angle), 0});
+          numerics::Value s = applied(sinCos, {std::sin(angle), 0});
           auto rotate = [&](int64_t at, int64_t other, double sign) {
-            double x = in.value[at], y = in.value[other];
-            out.exact[at] = x * c + sign * y * s;
-            out.magnitude[at] = std::fabs(x * c) + std::fabs(y * s);
-            out.slack[at] =
-                kElementwise * out.magnitude[at] + kSinCos * (std::fabs(x) + std::fabs(y)) +
-                std::fabs(c) * in.errorAt(at) + std::fabs(s) * in.errorAt(other) + kTiny;
+            numerics::Value own = numerics::times(in.at(at), c);
+            numerics::Value partner = rounded(numerics::times(in.at(other), s), product);
+            partner.value *= sign;
+            put(out, at, rounded(plus(own, partner), add),
+                std::fabs(own.value) + std::fabs(partner.value));
           };
           rotate(head + i, head + i + half, -1);
           rotate(head + i + half, head + i, 1);
@@ -92,9 +94,45 @@ struct Attention {
   int64_t length;           // of a head
   std::vector<const uint16_t *> keys, values;
 };
+
+/// How a device rounds in it; units of 2^-24 for the number of positions.
+struct AttentionRoundings {
+  AttentionRoundings(const Frame &frame, plan::PagedAttentionOp op, int64_t count)
+      : judging(frame.judging), scores(frame.roundings(op, "scores")),
+        difference(frame.roundings(op, "difference")),
+        // Once in the slice, and where slices are merged, level by level.
+        exp(frame.roundings(op, "exp") * (1 + numerics::merges(frame.part(op, "weights"), count))),
+        weights(numerics::roundings(frame.part(op, "weights"), count)),
+        values(numerics::roundings(frame.part(op, "values"), count)),
+        quotient(frame.roundings(op, "rcp") + frame.roundings(op, "product")) {}
+  bool judging;
+  double scores, difference, exp, weights, values, quotient;
+};
 } // namespace
 
-static void attend(const Attention &a, double *out, double *magnitude, double *slack) {
+/// Weights w_j that are off by e_j move sum w_j V_j / sum w_j by sum e_j (V_j - out) / sum (w_j +
+/// e_j); then the two sums and the quotient round.
+static void boundQuotient(const Attention &a, const AttentionRoundings &roundings,
+                          const std::vector<double> &weight, const std::vector<double> &error,
+                          double total, const double *out, const double *magnitude, double *slack) {
+  double off = 0, worst = 0;
+  for (size_t j = 0; j < weight.size(); ++j) {
+    off += error[j] / total;
+    worst = std::max(worst, weight[j] > 0 ? error[j] / weight[j] : 0);
+    for (int64_t d = 0; d < a.length; ++d)
+      slack[d] += error[j] / total * std::fabs(bf16ToFloat(a.values[j][d]) - out[d]);
+  }
+  double room = off < 1 ? 1 - off : 0;
+  double sums = numerics::gamma(roundings.values) * (1 + worst) / room;
+  for (int64_t d = 0; d < a.length; ++d) {
+    numerics::Value result{out[d], slack[d] / room + sums * magnitude[d]};
+    result.error += roundings.values * numerics::kUnderflow;
+    slack[d] = rounded(result, roundings.weights + roundings.quotient).error;
+  }
+}
+
+static void attend(const Attention &a, const AttentionRoundings &roundings, double *out,
+                   double *magnitude, double *slack) {
   int64_t count = a.keys.size();
   double unit = 1 / std::sqrt(double(a.length));
   std::vector<double> score(count), error(count);
@@ -107,12 +145,19 @@ static void attend(const Attention &a, double *out, double *magnitude, double *s
       moved += a.queryError ? a.queryError[d] * std::fabs(key) : 0;
     }
     score[j] = sum * unit;
-    error[j] = (kDot * terms + moved) * unit;
+    error[j] = (moved + numerics::gamma(roundings.scores) * (terms + moved)) * unit;
   }
   double largest = count ? *std::max_element(score.begin(), score.end()) : 0, total = 0;
+  double largestError = count ? *std::max_element(error.begin(), error.end()) : 0;
   for (int64_t j = 0; j < count; ++j) {
-    error[j] += expError(score[j] - largest);
-    score[j] = std::exp(score[j] - largest);
+    // How far a weight may be off. The maximum's own error cancels: it is one f32 number, by whose
+    // power all weights are divided. The differences to the maxima of slices add up to this one.
+    double difference = largest - score[j];
+    double moved = std::expm1(error[j] + numerics::gamma(roundings.difference) *
+                                             (difference + error[j] + largestError));
+    double own = numerics::gamma(roundings.exp);
+    score[j] = std::exp(-difference);
+    error[j] = score[j] * (moved + own + moved * own) + roundings.exp * numerics::kUnderflow;
     total += score[j];
   }
   std::fill(out, out + a.length, 0);
@@ -124,12 +169,8 @@ static void attend(const Attention &a, double *out, double *magnitude, double *s
       out[d] += term;
       magnitude[d] += std::fabs(term);
     }
-  // d out = sum p_j (V_j - out) d s_j, and the rounding of the sums.
-  for (int64_t j = 0; j < count; ++j)
-    for (int64_t d = 0; d < a.length; ++d)
-      slack[d] += score[j] / total * error[j] * std::fabs(bf16ToFloat(a.values[j][d]) - out[d]);
-  for (int64_t d = 0; d < a.length; ++d)
-    slack[d] += kElementwise * magnitude[d] + kTiny;
+  if (roundings.judging)
+    boundQuotient(a, roundings, score, error, total, out, magnitude, slack);
 }
 
 Status evaluateNode(plan::PagedAttentionOp op, Frame &frame) {
@@ -152,6 +193,7 @@ Status evaluateNode(plan::PagedAttentionOp op, Frame &frame) {
             !status.ok())
           return status;
     }
+    AttentionRoundings roundings(frame, op, count);
     parallelFor(frame.options, heads, 4 * count * length, [&](int64_t begin, int64_t end) {
       for (int64_t h = begin; h < end; ++h) {
         int64_t kvHead = h / (heads / kvHeads), at = h * length, o = r * q.columns + at;
@@ -160,7 +202,7 @@ Status evaluateNode(plan::PagedAttentionOp op, Frame &frame) {
           attention.keys.push_back(keys.bf16(position) + kvHead * length);
           attention.values.push_back(values.bf16(position) + kvHead * length);
         }
-        attend(attention, &out.exact[o], &out.magnitude[o], &out.slack[o]);
+        attend(attention, roundings, &out.exact[o], &out.magnitude[o], &out.slack[o]);
       }
     });
   }

@@ -39,25 +39,32 @@ static bool within(Element element, double device, double exact, double slack) {
   return std::fabs(device - exact) <= slack;
 }
 
-/// Half the way from a stored value to its neighbour: what rounds to it reaches that far.
-static double reach(Element element, double device, double towards) {
-  if (element == Element::F32)
-    return std::fabs(std::nextafter(float(device), float(towards)) - device) / 2;
-  if (element != Element::BF16)
-    return 0;
-  // The neighbour of a bf16 is 2^16 steps of f32 away.
-  uint32_t code = std::bit_cast<uint32_t>(float(device));
-  bool outwards = (device < 0) == (towards < device) || device == 0;
-  uint32_t next = outwards ? code + 0x10000 : code - 0x10000;
-  return std::fabs(double(std::bit_cast<float>(next)) - device) / 2;
+/// The neighbours of a stored number in its format, the one beyond the largest as if exponents had no
+/// end.
+static std::pair<double, double> neighbours(Element element, double value) {
+  // bf16 numbers are the f32 numbers whose low 16 bits are zero.
+  double step = element == Element::BF16 ? 0x1p16 : 1;
+  auto bits = std::bit_cast<uint32_t>(float(std::fabs(value)));
+  auto decode = [](double code) {
+    if (code >= 0x7F800000)
+      return 0x1p128;
+    return double(std::bit_cast<float>(uint32_t(code)));
+  };
+  double above = decode(bits + step), below = bits ? decode(bits - step) : -decode(step);
+  return value < 0 ? std::pair(-above, -below) : std::pair(below, above);
 }
 
-/// The error that must have been there before the device rounded, as a fraction of `slack`.
-static double fractionOf(Element element, double device, double exact, double slack) {
-  double error = std::fabs(device - exact) - reach(element, device, exact);
-  if (std::isnan(error) || error <= 0)
-    return 0;
-  return error / slack;
+/// How far from `exact` the nearest value lies that is rounded to `device`.
+static double distance(Element element, double device, double exact) {
+  if (std::isnan(device) || std::isnan(exact))
+    return std::isnan(device) && std::isnan(exact) ? 0 : INFINITY;
+  if (element != Element::BF16 && element != Element::F32)
+    return std::fabs(device - exact);
+  if (std::isinf(device))
+    return std::isinf(exact) && (device > 0) == (exact > 0) ? 0 : INFINITY;
+  auto [below, above] = neighbours(element, device);
+  double low = (below + device) / 2, high = (device + above) / 2;
+  return exact < low ? low - exact : exact > high ? exact - high : 0;
 }
 
 /// `data` holds the device's elements of `expected`.
@@ -78,11 +85,14 @@ static EdgeReport compareElements(const Tensor &expected, const void *data) {
     }
     if (!(error <= report.maxAbsError))
       report.maxAbsError = error;
-    if (within(expected.element, device, exact, slack)) {
-      double fraction = fractionOf(expected.element, device, exact, slack);
-      report.worstFraction = std::max(report.worstFraction, fraction);
+    bool passes = within(expected.element, device, exact, slack);
+    double needed = distance(expected.element, device, exact);
+    // A tie may go either way, so that the two may differ by the last place of a double.
+    double fraction = needed == 0 ? 0 : needed / slack;
+    fraction = passes ? std::min(fraction, 1.0) : std::max(fraction, std::nextafter(1.0, 2.0));
+    report.worstFraction = std::max(report.worstFraction, fraction);
+    if (passes)
       continue;
-    }
     int64_t columns = expected.columns();
     if (!report.failures++)
       report.first = {int64_t(i) / columns, int64_t(i) % columns, device, stored, slack};
@@ -152,7 +162,10 @@ bool Report::passed() const {
   return llvm::all_of(edges, [](const EdgeReport &edge) { return edge.failures == 0; });
 }
 
-Result<Report> compare(Operation *region, const Observation &observation, const Options &options) {
+Result<Report> compare(Operation *region, const Observation &observation,
+                       std::span<const numerics::Node> arithmetic, const Options &options) {
+  if (arithmetic.empty())
+    return inputError("nothing says how the kernel rounds, so that no bound follows");
   if (!observation.states.empty() && observation.states.size() != observation.arguments.size())
     return inputError("{} states given for {} arguments", observation.states.size(),
                       observation.arguments.size());
@@ -164,7 +177,7 @@ Result<Report> compare(Operation *region, const Observation &observation, const 
       observation.outputs.size() != stored)
     return inputError("{} outputs given, the region has {}", observation.outputs.size(), stored);
   Result<Evaluation> evaluation =
-      evaluate(region, observation.arguments, options, observation.outputs);
+      evaluate(region, observation.arguments, options, observation.outputs, arithmetic);
   if (!evaluation.ok())
     return evaluation.takeError();
   Report report;
@@ -174,10 +187,11 @@ Result<Report> compare(Operation *region, const Observation &observation, const 
 }
 
 std::string describe(const EdgeReport &report) {
-  std::string text = fmt::format("{}: max abs error {:.3g}, relative norm {:.3g}", report.edge,
-                                 report.maxAbsError, report.relativeNorm);
+  std::string text =
+      fmt::format("{}: max abs error {:.3g}, relative norm {:.3g}, {:.3g} of the bound", report.edge,
+                  report.maxAbsError, report.relativeNorm, report.worstFraction);
   if (const auto &first = report.first)
-    text += fmt::format(", {} of {} outside their limit, first [{}, {}]: {:.9g} instead of {:.9g} "
+    text += fmt::format(", {} of {} outside their bound, first [{}, {}]: {:.9g} instead of {:.9g} "
                         "(within {:.3g})",
                         report.failures, report.elements, first->row, first->column, first->device,
                         first->reference, first->limit);

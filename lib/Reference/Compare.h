@@ -2,8 +2,8 @@
 //
 // One launch at a time: the reference evaluates the launch on the device's own inputs, with the
 // device's own stored outputs where the region reads them again, and every element must lie within
-// the limits of the numerical semantics, section 9: it must be a rounding of some value within the
-// slack of the exact one. Bytes of a state that the launch does not write must be as before.
+// the bound that follows from how the kernel rounds (lib/Numerics): it must be a rounding of some
+// value inside. Bytes of a state that the launch does not write must be as before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,8 @@ struct EdgeReport {
   uint64_t elements = 0;
   double maxAbsError = 0;
   double relativeNorm = 0; ///< |device - reference| / |reference|
-  /// How far the device is from where it would have to round, of how far it may be; the largest.
+  /// The largest part of its bound that an element needs: how far from the exact value is what the
+  /// device may have rounded, at least. 1 or less where nothing fails.
   double worstFraction = 0;
   uint64_t failures = 0;
   std::optional<Mismatch> first;
@@ -52,10 +53,11 @@ struct Report {
   bool passed() const;
 };
 
+/// `arithmetic`: how the kernel rounds in each member of the region, as its schedule said.
 Result<Report> compare(mlir::Operation *region, const Observation &observation,
-                       const Options &options = {});
+                       std::span<const numerics::Node> arithmetic, const Options &options = {});
 
-/// `l0.gdn.y: max abs error 0.0078, relative norm 0.0012, 3 of 2048 outside, first at [0, 17]: ...`
+/// `l0.gdn.y: max abs error 0.0078, relative norm 0.0012, 0.3 of the bound`, and what fails`
 std::string describe(const EdgeReport &report);
 
 /// A bound plan as a bundle carries it: MLIR text or bytecode.

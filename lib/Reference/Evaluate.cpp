@@ -30,20 +30,9 @@ Status evaluateAndStore(Operation *op, Frame &frame,
   return frame.store(op, observed);
 }
 
-static bool onTensorCores(StringAttr compute) {
-  return compute && compute.getValue().starts_with("tensor_core");
-}
-
-static bool onTensorCores(Operation *region) {
-  if (auto kernel = dyn_cast<plan::KernelOp>(region))
-    return onTensorCores(kernel.getComputeAttr());
-  return onTensorCores(cast<plan::GroupOp>(region).getInfo().getCompute());
-}
-
 /// Evaluates the members; the arguments are bound.
-static Status evaluateBody(Block &body, Frame &frame, bool tensorCore,
+static Status evaluateBody(Block &body, Frame &frame,
                            llvm::function_ref<const Argument *(Value)> observed) {
-  frame.tensorCore = tensorCore;
   for (Operation &op : body.without_terminator())
     if (Status status = evaluateAndStore(&op, frame, observed); !status.ok())
       return status;
@@ -51,7 +40,8 @@ static Status evaluateBody(Block &body, Frame &frame, bool tensorCore,
 }
 
 Result<Evaluation> evaluate(Operation *region, std::span<const Argument> arguments,
-                            const Options &options, std::span<const Argument> observed) {
+                            const Options &options, std::span<const Argument> observed,
+                            std::span<const numerics::Node> arithmetic) {
   if (!isa<plan::KernelOp, plan::GroupOp>(region))
     return inputError("'{}' is neither a kernel nor a group",
                       region->getName().getStringRef().str());
@@ -65,6 +55,9 @@ Result<Evaluation> evaluate(Operation *region, std::span<const Argument> argumen
                       yield->getNumOperands());
 
   Frame frame(options);
+  if (!arithmetic.empty())
+    if (Status status = frame.judge(body, arithmetic); !status.ok())
+      return status.takeError();
   for (auto [value, argument] : llvm::zip(body.getArguments(), arguments))
     if (Status status = frame.bind(value, argument, value.getArgNumber()); !status.ok())
       return status.takeError();
@@ -74,7 +67,7 @@ Result<Evaluation> evaluate(Operation *region, std::span<const Argument> argumen
         return &own;
     return nullptr;
   };
-  if (Status status = evaluateBody(body, frame, onTensorCores(region), lookup); !status.ok())
+  if (Status status = evaluateBody(body, frame, lookup); !status.ok())
     return status.takeError();
 
   Evaluation evaluation;
@@ -97,9 +90,7 @@ namespace {
 class GraphRun {
 public:
   GraphRun(const Binder &bind, const Observer &observe, const Options &options)
-      : bind(bind), observe(observe), frame(options) {
-    frame.judging = false; // over a whole graph the slack would grow without bounds
-  }
+      : bind(bind), observe(observe), frame(options) {}
 
   Status run(Block &body) {
     llvm::DenseSet<Value> known;
@@ -130,16 +121,14 @@ private:
     if (auto state = dyn_cast<plan::StateRefOp>(op))
       return bindOutside(op, Binding::State, state.getState());
     if (auto group = dyn_cast<plan::GroupOp>(op))
-      return enter(op, group.getBody().front(), onTensorCores(group), {});
+      return enter(op, group.getBody().front(), {});
     if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
       if (!launch.getKernelAttr())
         return {};
       auto kernel =
           SymbolTable::lookupNearestSymbolFrom<plan::KernelOp>(op, launch.getKernelAttr());
-      return enter(op, kernel.getBody().front(), onTensorCores(kernel), launch.getNodes());
+      return enter(op, kernel.getBody().front(), launch.getNodes());
     }
-    plan::NodeAttr id = isa<plan::PlanNode>(op) ? cast<plan::PlanNode>(op).getNodeAttr() : nullptr;
-    frame.tensorCore = id && onTensorCores(id.getCompute());
     Status status = evaluateAndStore(op, frame, nullptr);
     return status.ok() ? report() : std::move(status);
   }
@@ -153,10 +142,10 @@ private:
 
   /// A kernel is entered once per launch; its values are then overwritten. `nodes` are the members
   /// that it stands for.
-  Status enter(Operation *op, Block &body, bool tensorCore, ArrayAttr nodes) {
+  Status enter(Operation *op, Block &body, ArrayAttr nodes) {
     for (auto [inner, outer] : llvm::zip(body.getArguments(), op->getOperands()))
       frame.alias(inner, outer);
-    if (Status status = evaluateBody(body, frame, tensorCore, nullptr); !status.ok())
+    if (Status status = evaluateBody(body, frame, nullptr); !status.ok())
       return status;
     for (auto [outer, inner] : llvm::zip(op->getResults(), body.getTerminator()->getOperands()))
       frame.alias(outer, inner);

@@ -106,6 +106,30 @@ Result<Tensor> decode(Type type, const Argument &argument) {
 
 Frame::Frame(const Options &options) : options(options) {}
 
+Status Frame::judge(Block &body, std::span<const numerics::Node> arithmetic) {
+  judging = true;
+  auto next = arithmetic.begin();
+  for (Operation &op : body.without_terminator()) {
+    llvm::StringRef word = op.getName().stripDialect();
+    if (next == arithmetic.end() || next->op != word)
+      return nodeError(&op, "the kernel's arithmetic has {} here",
+                       next == arithmetic.end() ? "nothing" : next->op);
+    if (std::string problem = numerics::problemOf(*next); !problem.empty())
+      return nodeError(&op, "{}", problem);
+    nodes[&op] = &*next++;
+  }
+  if (next != arithmetic.end())
+    return inputError("the kernel's arithmetic has {} nodes, the region {}", arithmetic.size(),
+                      next - arithmetic.begin());
+  return {};
+}
+
+const numerics::Part &Frame::part(Operation *op, std::string_view name) const {
+  static const numerics::Part exact;
+  auto node = nodes.find(op);
+  return node == nodes.end() ? exact : *numerics::findPart(*node->second, name);
+}
+
 Status Frame::bind(Value value, const Argument &argument, unsigned index) {
   Slot slot{argument, index};
   if (auto type = dyn_cast<plan::WeightType>(value.getType())) {

@@ -9,6 +9,7 @@
 #define PLANC_LIB_REFERENCE_FRAME_H
 
 #include "dialects/Plan/PlanOps.h"
+#include "lib/Numerics/Bound.h"
 #include "lib/Reference/Formats/Weights.h"
 #include "lib/Reference/Reference.h"
 
@@ -22,6 +23,7 @@ struct Read {
   const double *error = nullptr; ///< null: not at all
   int64_t rows = 0, columns = 0;
 
+  numerics::Value at(int64_t i) const { return {value[i], errorAt(i)}; }
   const double *row(int64_t r) const { return value + r * columns; }
   const double *rowError(int64_t r) const { return error ? error + r * columns : nullptr; }
   double errorAt(int64_t i) const { return error ? error[i] : 0; }
@@ -49,10 +51,16 @@ public:
   explicit Frame(const Options &options);
 
   const Options &options;
-  /// The enclosing group multiplies on tensor cores.
-  bool tensorCore = false;
   /// Values will be held against a device's: nodes hear how far their inputs may be off.
-  bool judging = true;
+  bool judging = false;
+
+  /// Of the members of `body`, in order: how a device carries them out. Says what does not fit.
+  Status judge(mlir::Block &body, std::span<const numerics::Node> arithmetic);
+  /// A part of a node's arithmetic; one without roundings if no device is judged.
+  const numerics::Part &part(mlir::Operation *op, std::string_view name) const;
+  double roundings(mlir::Operation *op, std::string_view name) const {
+    return numerics::roundings(part(op, name));
+  }
 
   /// Gives `value` (an argument of the region or what a structure op stands for) its memory.
   Status bind(mlir::Value value, const Argument &argument, unsigned index);
@@ -96,6 +104,7 @@ private:
   std::deque<Tensor> inputs;
   std::deque<std::vector<double>> errors;
   llvm::DenseMap<mlir::Value, Slot> slots;
+  llvm::DenseMap<mlir::Operation *, const numerics::Node *> nodes;
 };
 
 /// Calls `body(begin, end)` on parts of [0, count), on several threads if `work` (operations per

@@ -1,12 +1,15 @@
 //===- Gdn.cpp - the gated delta rule and what surrounds it ----------------===//
 
 #include "lib/Reference/Frame.h"
-#include "lib/Reference/Limits.h"
 #include "lib/Reference/Rows.h"
 
 #include <algorithm>
 
 namespace planc::reference {
+
+using numerics::times;
+using numerics::rounded;
+using numerics::Value;
 
 Status evaluateNode(plan::GdnGatesOp op, Frame &frame) {
   Read ba = frame.input(op);
@@ -17,15 +20,15 @@ Status evaluateNode(plan::GdnGatesOp op, Frame &frame) {
   for (int64_t r = 0; r < ba.rows; ++r)
     for (int64_t h = 0; h < heads; ++h) {
       int64_t b = r * ba.columns + h, a = b + heads, o = r * heads + h;
-      Gate gate = sigmoid(ba.value[b], ba.errorAt(b));
-      beta.exact[o] = beta.magnitude[o] = gate.value;
-      beta.slack[o] = gate.error;
-
-      double rate = std::exp(std::min(aLog[h], 20.0));
-      double t = std::min(ba.value[a] + dtBias[h], 20.0);
-      double d = std::exp(-rate * std::log1p(std::exp(t)));
-      decay.exact[o] = decay.magnitude[o] = d;
-      decay.slack[o] = kDecay + d * rate * logistic(t) * ba.errorAt(a);
+      put(beta, o, sigmoid(frame, op, ba.at(b)));
+      const numerics::Part &exp = frame.part(op, "exp");
+      Value rate = applied(exp, exponential({std::min(aLog[h], 20.0), 0}));
+      Value t = rounded(plus(ba.at(a), {dtBias[h], 0}), frame.roundings(op, "add"));
+      t.value = std::min(t.value, 20.0);
+      Value step = applied(frame.part(op, "log1p"), logOnePlus(applied(exp, exponential(t))));
+      Value exponent = rounded(times(rate, step), frame.roundings(op, "product"));
+      exponent.value = -exponent.value;
+      put(decay, o, applied(frame.part(op, "decay"), exponential(exponent)));
     }
   return {};
 }
@@ -81,12 +84,10 @@ Status evaluateNode(plan::Conv1dUpdateOp op, Frame &frame) {
       }
       if (x.error)
         after.slack[c * taps + taps - 1] = inputError;
-      double error = taps * 0x1p-24 * magnitude + inputError * std::fabs(w[c * taps + taps - 1]);
-      Gate gate = silu(sum, error);
-      int64_t o = r * channels + c;
-      out.exact[o] = gate.value;
-      out.magnitude[o] = magnitude * logistic(sum);
-      out.slack[o] = gate.error + kElementwise * out.magnitude[o];
+      double moved = inputError * std::fabs(w[c * taps + taps - 1]);
+      Value x{sum, rounded({magnitude, moved}, frame.roundings(op, "window")).error};
+      put(out, r * channels + c,
+          rounded(silu(frame, op, x), frame.roundings(op, "product")));
     }
     if (slots->out >= 0)
       frame.writeState(op, pool, slots->out, std::move(after));
@@ -108,14 +109,9 @@ Status evaluateNode(plan::L2NormOp op, Frame &frame) {
   for (int64_t r = 0; r < x.rows; ++r) {
     int64_t begin = r * x.columns;
     for (int64_t h = 0; h < heads; ++h, begin += length) {
-      Scale scale =
-          inverseRms(x.value + begin, x.error ? x.error + begin : nullptr, length, 1, eps);
-      for (int64_t i = begin; i < begin + length; ++i) {
-        out.exact[i] = x.value[i] * scale.value;
-        out.magnitude[i] = std::fabs(out.exact[i]);
-        out.slack[i] = (kElementwise + scale.relativeError) * out.magnitude[i] +
-                       x.errorAt(i) * scale.value + kTiny;
-      }
+      Value scale = inverseRms(frame, op, x, begin, length, 1, eps);
+      for (int64_t i = begin; i < begin + length; ++i)
+        put(out, i, rounded(times(x.at(i), scale), frame.roundings(op, "scale")));
     }
     for (int64_t i = begin; i < (r + 1) * x.columns; ++i) {
       out.exact[i] = x.value[i];
@@ -135,62 +131,66 @@ struct Head {
   double decay, decayError, beta, betaError;
   const float *state; // null: zeros
 };
+
+/// How a device rounds in the delta rule.
+struct HeadRoundings {
+  HeadRoundings(const Frame &frame, plan::GdnRecurrenceOp op)
+      : read(frame.roundings(op, "read")), difference(frame.roundings(op, "difference")),
+        beta(frame.roundings(op, "beta")), decay(frame.roundings(op, "decay")),
+        state(frame.roundings(op, "state")), core(frame.roundings(op, "core")) {}
+  double read, difference, beta, decay, state, core;
+};
 } // namespace
 
 /// The delta rule for one head; `state` and `core` receive the new state and the output, with
 /// their slack.
-static void deltaRule(const Head &head, double *state, double *stateSlack, double *core,
-                      double *coreMagnitude, double *coreSlack) {
-  constexpr double kLowest = 1e-6, kHighest = 1 - 1e-6;
+static void deltaRule(const Head &head, const HeadRoundings &roundings, double *state,
+                      double *stateSlack, double *core, double *coreMagnitude, double *coreSlack) {
+  // The f32 nearest to 1e-6 and 1 - 1e-6.
+  constexpr double kLowest = 1e-6f, kHighest = 0x1.ffffdep-1;
   int64_t keys = head.keyDim, values = head.valueDim;
-  double g = std::min(std::max(head.decay, kLowest), kHighest);
-  auto errorOf = [](const double *error, int64_t i) { return error ? error[i] : 0; };
-  std::vector<double> read(values), readMagnitude(values), readError(values);
+  Value g{std::min(std::max(head.decay, kLowest), kHighest), head.decayError};
+  auto at = [](const double *value, const double *error, int64_t i) {
+    return Value{value[i], error ? error[i] : 0};
+  };
+  std::vector<Value> read(values), u(values);
+  std::vector<double> readMagnitude(values);
   if (head.state)
-    for (int64_t i = 0; i < keys; ++i)
+    for (int64_t i = 0; i < keys; ++i) {
+      Value k = at(head.k, head.kError, i);
       for (int64_t j = 0; j < values; ++j) {
-        double s = head.state[i * values + j], term = s * head.k[i];
-        read[j] += term;
-        readMagnitude[j] += std::fabs(term);
-        readError[j] += std::fabs(s) * errorOf(head.kError, i);
+        Value term = times({head.state[i * values + j], 0}, k);
+        read[j] = plus(read[j], term);
+        readMagnitude[j] += std::fabs(term.value);
       }
-  // u and how far a device's may be from it.
-  std::vector<double> u(values), uError(values);
+    }
   for (int64_t j = 0; j < values; ++j) {
-    double difference = head.v[j] - g * read[j];
-    double error = kDot * (std::fabs(head.v[j]) + g * readMagnitude[j]) + g * readError[j] +
-                   head.decayError * std::fabs(read[j]) + errorOf(head.vError, j);
-    u[j] = difference * head.beta;
-    uError[j] = error * head.beta + std::fabs(difference) * head.betaError;
+    read[j].error = rounded({readMagnitude[j], read[j].error}, roundings.read).error;
+    Value taken = times(g, read[j]), v = at(head.v, head.vError, j);
+    Value difference = rounded({v.value - taken.value, v.error + taken.error}, roundings.difference);
+    u[j] = rounded(times(difference, {head.beta, head.betaError}), roundings.beta);
   }
   double unit = 1 / std::sqrt(double(keys));
-  std::fill(core, core + values, 0);
+  std::vector<Value> sum(values);
   std::fill(coreMagnitude, coreMagnitude + values, 0);
-  std::fill(coreSlack, coreSlack + values, 0);
   for (int64_t i = 0; i < keys; ++i) {
-    double largest = 0;
+    Value k = at(head.k, head.kError, i), q = at(head.q, head.qError, i);
     for (int64_t j = 0; j < values; ++j) {
-      double old = head.state ? head.state[i * values + j] : 0;
-      double next = g * old + head.k[i] * u[j];
       int64_t o = i * values + j;
-      state[o] = next;
-      stateSlack[o] = std::fabs(head.k[i]) * uError[j] + std::fabs(u[j]) * errorOf(head.kError, i) +
-                      head.decayError * std::fabs(old) +
-                      0x1p-23 * (std::fabs(g * old) + std::fabs(head.k[i] * u[j]));
-      largest = std::max(largest, std::fabs(next));
-      core[j] += next * head.q[i] * unit;
-      coreMagnitude[j] += std::fabs(next * head.q[i]) * unit;
-      coreSlack[j] +=
-          (stateSlack[o] * std::fabs(head.q[i]) + std::fabs(next) * errorOf(head.qError, i)) * unit;
+      Value old = rounded(times(g, {head.state ? head.state[o] : 0, 0}), roundings.decay);
+      Value next = rounded(plus(old, times(k, u[j])), roundings.state);
+      state[o] = next.value;
+      stateSlack[o] = next.error;
+      Value term = times(next, q);
+      sum[j] = plus(sum[j], term);
+      coreMagnitude[j] += std::fabs(term.value);
     }
-    for (int64_t j = 0; j < values; ++j)
-      stateSlack[i * values + j] += kState * largest + kTiny;
   }
-  double largest = 0;
-  for (int64_t j = 0; j < values; ++j)
-    largest = std::max(largest, std::fabs(core[j]));
-  for (int64_t j = 0; j < values; ++j)
-    coreSlack[j] += kState * largest + kDot * coreMagnitude[j] + kTiny;
+  for (int64_t j = 0; j < values; ++j) {
+    core[j] = sum[j].value * unit;
+    coreSlack[j] = rounded({coreMagnitude[j], sum[j].error}, roundings.core).error * unit;
+    coreMagnitude[j] *= unit;
+  }
 }
 
 Status evaluateNode(plan::GdnRecurrenceOp op, Frame &frame) {
@@ -204,6 +204,7 @@ Status evaluateNode(plan::GdnRecurrenceOp op, Frame &frame) {
     if (!slots.ok())
       return slots.takeError();
     Tensor after = stateValue(pool, /*sums=*/true);
+    HeadRoundings roundings(frame, op);
     parallelFor(frame.options, heads, 4 * keyDim * valueDim, [&](int64_t begin, int64_t end) {
       for (int64_t h = begin; h < end; ++h) {
         int64_t keyHead = h / (heads / keyHeads), entry = h * keyDim * valueDim;
@@ -223,8 +224,8 @@ Status evaluateNode(plan::GdnRecurrenceOp op, Frame &frame) {
                   beta.value[r * heads + h],
                   beta.errorAt(r * heads + h),
                   slots->in >= 0 ? pool.f32(slots->in) + entry : nullptr};
-        deltaRule(head, &after.exact[entry], &after.slack[entry], &out.exact[o], &out.magnitude[o],
-                  &out.slack[o]);
+        deltaRule(head, roundings, &after.exact[entry], &after.slack[entry], &out.exact[o],
+                  &out.magnitude[o], &out.slack[o]);
       }
     });
     if (slots->out >= 0)
@@ -239,22 +240,17 @@ Status evaluateNode(plan::GatedRmsNormOp op, Frame &frame) {
   Tensor &out = frame.define(op.getResult());
   int64_t length = w.size(), skipped = qkvz.columns - core.columns;
   double eps = op.getEps().convertToDouble(), offset = op.getOffset().convertToDouble();
+  double roundings = frame.roundings(op, "scale"), first = roundings ? 1 : 0;
   for (int64_t r = 0; r < core.rows; ++r)
     for (int64_t begin = 0; begin < core.columns; begin += length) {
-      const double *x = core.row(r) + begin;
-      const double *error = core.error ? core.rowError(r) + begin : nullptr;
-      Scale scale = inverseRms(x, error, length, double(length), eps);
+      Value scale = inverseRms(frame, op, core, r * core.columns + begin, length, double(length),
+                               eps);
       for (int64_t i = 0; i < length; ++i) {
         int64_t z = r * qkvz.columns + skipped + begin + i, o = r * core.columns + begin + i;
-        Gate gate = silu(qkvz.value[z], qkvz.errorAt(z));
-        double factor = scale.value * (offset + w[i]), normed = x[i] * factor;
-        out.exact[o] = normed * gate.value;
-        out.magnitude[o] =
-            std::fabs(x[i] * scale.value * gate.value) * (std::fabs(offset) + std::fabs(w[i]));
-        out.slack[o] = kElementwise * out.magnitude[o] +
-                       scale.relativeError * std::fabs(out.exact[o]) +
-                       (error ? error[i] : 0) * std::fabs(factor * gate.value) +
-                       std::fabs(normed) * gate.error + kTiny;
+        Value gate = rounded(silu(frame, op, qkvz.at(z)), first);
+        Value normed = rounded(times(core.at(o), scale), first);
+        normed = rounded(times(normed, {offset + w[i], 0}), 2 * first);
+        put(out, o, rounded(times(normed, gate), std::max(0.0, roundings - 4)));
       }
     }
   return {};

@@ -7,7 +7,6 @@
 
 #include "lib/Reference/Formats/Scalar.h"
 #include "lib/Reference/Frame.h"
-#include "lib/Reference/Limits.h"
 
 namespace planc::reference {
 
@@ -69,6 +68,16 @@ static Read roundActivation(plan::StepsAttr steps, Read x, std::vector<double> &
   return {value.data(), x.error ? error.data() : nullptr, x.rows, x.columns};
 }
 
+/// What all products of a row may lose where f32 is subnormal. Block scales come after that: a code
+/// that is not zero is 2^-9 at least, so a scale is at most 2^9 of the largest weight.
+static double underflowOf(const Weight &weight, const std::vector<double> &row) {
+  double factor = 1;
+  if (weight.format->hasScales)
+    for (double w : row)
+      factor = std::max(factor, 0x1p9 * std::fabs(w));
+  return double(row.size()) * numerics::kUnderflow * factor;
+}
+
 static Status contract(plan::PlanContraction op, Frame &frame) {
   auto node = llvm::cast<plan::PlanNode>(op.getOperation());
   plan::StepsAttr steps = node.getStepsAttr();
@@ -83,7 +92,8 @@ static Status contract(plan::PlanContraction op, Frame &frame) {
   plan::StepAttr operand = steps.find(plan::StepKind::Weight);
   bool narrow = operand && operand.getSecond() == plan::Format::BF16 &&
                 weight.format->format == plan::Format::F32;
-  double unit = frame.tensorCore ? kDotTensorCore : kDot;
+  // Float64 sums here are off by some 2^-53 of their own.
+  double unit = numerics::gamma(frame.roundings(op, "dot")) + columns * 0x1p-53;
 
   mlir::Value ids = op.getExpertIds();
   Read expert = ids ? frame.read(ids) : Read();
@@ -102,6 +112,7 @@ static Status contract(plan::PlanContraction op, Frame &frame) {
                   std::vector<double> w(columns);
                   for (int64_t j = begin; j < end; ++j) {
                     weight.row(matrix * outputs + j, w.data());
+                    double underflow = underflowOf(weight, w);
                     if (narrow)
                       for (double &element : w)
                         element = bf(element);
@@ -110,7 +121,8 @@ static Status contract(plan::PlanContraction op, Frame &frame) {
                       int64_t o = r * outputs + j;
                       out.exact[o] = sum.exact;
                       out.magnitude[o] = sum.magnitude;
-                      out.slack[o] = unit * sum.magnitude + sum.error + kTiny;
+                      out.slack[o] =
+                          sum.error + unit * (sum.magnitude + sum.error) + underflow;
                     }
                   }
                 });

@@ -1,13 +1,16 @@
 //===- Moe.cpp - routing and the combination of experts --------------------===//
 
 #include "lib/Reference/Frame.h"
-#include "lib/Reference/Limits.h"
 #include "lib/Reference/Rows.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace planc::reference {
+
+using numerics::times;
+using numerics::rounded;
+using numerics::Value;
 
 /// Larger first; NaN below every number; ties in the order of the index.
 static bool ranksBefore(const double *values, int64_t a, int64_t b) {
@@ -41,19 +44,23 @@ Status evaluateNode(plan::TopKOp op, Frame &frame) {
     std::partial_sort(order.begin(), order.begin() + chosen, order.end(),
                       [&](int64_t a, int64_t b) { return ranksBefore(l, a, b); });
     // The softmax over all experts, renormalised over the chosen, is the softmax over the chosen.
-    double largest = l[order[0]], total = 0;
-    for (int64_t s = 0; s < chosen; ++s)
-      total += std::exp(l[order[s]] - largest);
+    Value largest = logits.at(r * logits.columns + order[0]), total;
+    std::vector<Value> powers(chosen);
+    for (int64_t s = 0; s < chosen; ++s) {
+      Value logit = logits.at(r * logits.columns + order[s]);
+      Value difference = rounded({logit.value - largest.value, logit.error + largest.error},
+                                 frame.roundings(op, "difference"));
+      powers[s] = applied(frame.part(op, "exp"), exponential(difference));
+      total = plus(total, powers[s]);
+    }
+    Value factor = applied(frame.part(op, "rcp"),
+                           reciprocal(rounded(total, frame.roundings(op, "total"))));
     for (int64_t s = 0; s < chosen; ++s) {
       int64_t e = order[s], o = r * chosen + s;
-      double difference = l[e] - largest, w = std::exp(difference) / total;
       ids.exact[o] = double(e);
       // Logits that nobody can observe decide among equals in their own way.
       ids.slack[o] = logits.error && isClose(logits, r, e) ? double(logits.columns) : 0;
-      weights.exact[o] = weights.magnitude[o] = w;
-      double error =
-          logits.errorAt(r * logits.columns + e) + logits.errorAt(r * logits.columns + order[0]);
-      weights.slack[o] = w * (expError(difference) + 2 * error) + kTiny;
+      put(weights, o, rounded(times(powers[s], factor), frame.roundings(op, "product")));
     }
   }
   return {};
@@ -64,24 +71,23 @@ Status evaluateNode(plan::BlendOp op, Frame &frame) {
   Read shared = frame.read(op.getShared()), gate = frame.read(op.getGate());
   Tensor &out = frame.define(op.getResult());
   int64_t chosen = weights.columns, columns = experts.columns;
+  double roundings = frame.roundings(op, "experts");
   for (int64_t r = 0; r < weights.rows; ++r) {
-    Gate g = sigmoid(gate.value[r], gate.errorAt(r));
+    Value g = sigmoid(frame, op, gate.at(r));
     for (int64_t j = 0; j < columns; ++j) {
-      double sum = 0, magnitude = 0, error = 0;
-      auto add = [&](double factor, double factorError, double value, double valueError) {
-        sum += factor * value;
-        magnitude += std::fabs(factor * value);
-        error += std::fabs(factor) * valueError + factorError * (std::fabs(value) + valueError);
+      Value sum;
+      double magnitude = 0;
+      auto add = [&](Value factor, Value value) {
+        Value term = times(factor, value);
+        magnitude += std::fabs(term.value);
+        sum = plus(sum, term);
       };
-      for (int64_t s = 0; s < chosen; ++s) {
-        int64_t w = r * chosen + s, e = w * columns + j;
-        add(weights.value[w], weights.errorAt(w), experts.value[e], experts.errorAt(e));
-      }
+      for (int64_t s = 0; s < chosen; ++s)
+        add(weights.at(r * chosen + s), experts.at((r * chosen + s) * columns + j));
       int64_t o = r * columns + j;
-      add(g.value, g.error, shared.value[o], shared.errorAt(o));
-      out.exact[o] = sum;
-      out.magnitude[o] = magnitude;
-      out.slack[o] = kElementwise * magnitude + error + kTiny;
+      add(g, shared.at(o));
+      sum.error = rounded({magnitude, sum.error}, roundings).error;
+      put(out, o, sum, magnitude);
     }
   }
   return {};

@@ -1,46 +1,50 @@
 //===- Norm.cpp - norms, residual adds and gates over rows -----------------===//
 
 #include "lib/Reference/Frame.h"
-#include "lib/Reference/Limits.h"
 #include "lib/Reference/Rows.h"
 
 namespace planc::reference {
 
-Scale inverseRms(const double *x, const double *error, int64_t count, double divisor, double eps) {
-  double sum = 0, drift = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    sum += x[i] * x[i];
-    if (error)
-      drift += (2 * std::fabs(x[i]) + error[i]) * error[i];
-  }
-  double mean = sum / divisor + eps;
-  return {1 / std::sqrt(mean), drift / divisor / mean / 2};
+using numerics::times;
+using numerics::rounded;
+using numerics::Value;
+
+Value inverseRms(Frame &frame, mlir::Operation *norm, Read x, int64_t begin, int64_t count,
+                 double divisor, double eps) {
+  Value sum;
+  for (int64_t i = begin; i < begin + count; ++i)
+    sum = plus(sum, times(x.at(i), x.at(i)));
+  // All terms are positive: what is lost of each is lost of the sum. Squares may underflow.
+  sum = rounded(sum, frame.roundings(norm, "squares"));
+  sum.error += frame.judging ? double(count) * numerics::kUnderflow : 0;
+  Value mean = rounded({sum.value / divisor + eps, sum.error / divisor},
+                       frame.roundings(norm, "mean"));
+  return applied(frame.part(norm, "rsqrt"), inverseRoot(mean));
+}
+
+Value sigmoid(const Frame &frame, mlir::Operation *op, Value x) {
+  return applied(frame.part(op, "sigmoid"), logistic(x));
 }
 
 /// Norms over stretches of `length`. The squares are of `squared`, what is scaled is `scaled`: they
 /// differ where a reader in the producer's group takes the value before it was rounded.
-static void normRows(Frame &frame, Read squared, Read scaled, const Weight &weight, double offset,
-                     double eps, Tensor &out) {
+static void normRows(Frame &frame, mlir::Operation *op, Read squared, Read scaled,
+                     const Weight &weight, double offset, double eps, Tensor &out) {
   std::vector<double> w = weight.all();
   int64_t length = w.size();
+  double roundings = frame.roundings(op, "scale");
   for (int64_t begin = 0; begin < scaled.rows * scaled.columns; begin += length) {
-    Scale scale = inverseRms(squared.value + begin, squared.error ? squared.error + begin : nullptr,
-                             length, double(length), eps);
+    Value scale = inverseRms(frame, op, squared, begin, length, double(length), eps);
     for (int64_t i = 0; i < length; ++i) {
-      double factor = scale.value * (offset + w[i]);
-      double y = scaled.value[begin + i] * factor;
-      out.exact[begin + i] = y;
-      out.magnitude[begin + i] =
-          std::fabs(scaled.value[begin + i] * scale.value) * (std::fabs(offset) + std::fabs(w[i]));
-      out.slack[begin + i] = kElementwise * out.magnitude[begin + i] +
-                             scale.relativeError * std::fabs(y) +
-                             scaled.errorAt(begin + i) * std::fabs(factor) + kTiny;
+      Value normed = rounded(times(scaled.at(begin + i), scale), roundings ? 1 : 0);
+      put(out, begin + i,
+          rounded(times(normed, {offset + w[i], 0}), std::max(0.0, roundings - 1)));
     }
   }
 }
 
 template <class Op> static Status evaluateNorm(Op op, Frame &frame) {
-  normRows(frame, frame.input(op), frame.read(op.getX()), frame.weight(op.getWeight()),
+  normRows(frame, op, frame.input(op), frame.read(op.getX()), frame.weight(op.getWeight()),
            op.getOffset().convertToDouble(), op.getEps().convertToDouble(),
            frame.define(op.getResult()));
   return {};
@@ -53,11 +57,10 @@ Status evaluateNode(plan::QkNormOp op, Frame &frame) { return evaluateNorm(op, f
 Status evaluateNode(plan::ResidualAddOp op, Frame &frame) {
   Read x = frame.input(op), update = frame.read(op.getUpdate());
   Tensor &out = frame.define(op.getResult());
-  for (int64_t i = 0; i < x.rows * x.columns; ++i) {
-    out.exact[i] = x.value[i] + update.value[i];
-    out.magnitude[i] = std::fabs(x.value[i]) + std::fabs(update.value[i]);
-    out.slack[i] = kElementwise * out.magnitude[i] + x.errorAt(i) + update.errorAt(i);
-  }
+  double roundings = frame.roundings(op, "add");
+  for (int64_t i = 0; i < x.rows * x.columns; ++i)
+    put(out, i, rounded(plus(x.at(i), update.at(i)), roundings),
+        std::fabs(x.value[i]) + std::fabs(update.value[i]));
   return {};
 }
 
@@ -65,14 +68,12 @@ Status evaluateNode(plan::SiluMulOp op, Frame &frame) {
   Read x = frame.input(op);
   Tensor &out = frame.define(op.getResult());
   int64_t half = x.columns / 2;
+  double roundings = frame.roundings(op, "product");
   for (int64_t r = 0; r < x.rows; ++r)
     for (int64_t i = 0; i < half; ++i) {
-      int64_t g = r * x.columns + i, u = g + half, o = r * half + i;
-      Gate gate = silu(x.value[g], x.errorAt(g));
-      out.exact[o] = gate.value * x.value[u];
-      out.magnitude[o] = std::fabs(out.exact[o]);
-      out.slack[o] = gate.error * (std::fabs(x.value[u]) + x.errorAt(u)) +
-                     std::fabs(gate.value) * x.errorAt(u) + kElementwise * out.magnitude[o] + kTiny;
+      int64_t g = r * x.columns + i, u = g + half;
+      Value gate = rounded(silu(frame, op, x.at(g)), roundings ? 1 : 0);
+      put(out, r * half + i, rounded(times(gate, x.at(u)), std::max(0.0, roundings - 1)));
     }
   return {};
 }
@@ -80,13 +81,9 @@ Status evaluateNode(plan::SiluMulOp op, Frame &frame) {
 Status evaluateNode(plan::SigmoidGateMulOp op, Frame &frame) {
   Read x = frame.input(op), gate = frame.read(op.getGate());
   Tensor &out = frame.define(op.getResult());
-  for (int64_t i = 0; i < x.rows * x.columns; ++i) {
-    Gate s = sigmoid(gate.value[i], gate.errorAt(i));
-    out.exact[i] = x.value[i] * s.value;
-    out.magnitude[i] = std::fabs(out.exact[i]);
-    out.slack[i] = s.error * (std::fabs(x.value[i]) + x.errorAt(i)) + s.value * x.errorAt(i) +
-                   kElementwise * out.magnitude[i] + kTiny;
-  }
+  double roundings = frame.roundings(op, "product");
+  for (int64_t i = 0; i < x.rows * x.columns; ++i)
+    put(out, i, rounded(times(x.at(i), sigmoid(frame, op, gate.at(i))), roundings));
   return {};
 }
 

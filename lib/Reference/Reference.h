@@ -5,8 +5,9 @@
 // stored, and where a step names a narrower format). Written from the definition of the ops; it
 // shares nothing with the schedules, which it judges.
 //
-// Beside each value it says how far a correct device may be from it (`slack`, made of the limits in
-// Limits.h and of what its own inputs may be off), so that Compare.h need not know any op.
+// Beside each value it says how far a correct device may be from it (`slack`: lib/Numerics applied
+// to how the device's kernel rounds, and what its own inputs may be off), so that Compare.h need not
+// know any op.
 //
 // Thread-safe: no state is shared. Results do not depend on the number of threads.
 //
@@ -15,6 +16,7 @@
 #ifndef PLANC_LIB_REFERENCE_REFERENCE_H
 #define PLANC_LIB_REFERENCE_REFERENCE_H
 
+#include "lib/Numerics/Numerics.h"
 #include "lib/Support/Error.h"
 
 #include <cstdint>
@@ -87,9 +89,11 @@ struct Options {
 /// Evaluates a `plan.kernel` or `plan.group` whose dims are bound. `arguments` are those of its
 /// region, in order; states are updated in place. `observed` are outputs that a device computed
 /// (empty, or one per output; null where unknown): readers inside the region then take the stored
-/// value from there, as the device's own readers did.
+/// value from there, as the device's own readers did. `arithmetic` says how that device rounds in
+/// each member of the region; without it no device is judged, and slack means nothing.
 Result<Evaluation> evaluate(mlir::Operation *region, std::span<const Argument> arguments,
-                            const Options &options = {}, std::span<const Argument> observed = {});
+                            const Options &options = {}, std::span<const Argument> observed = {},
+                            std::span<const numerics::Node> arithmetic = {});
 
 /// What a graph takes from outside; asked once per step input, weight and state.
 enum class Binding { StepInput, Weight, State };

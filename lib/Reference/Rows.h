@@ -1,41 +1,36 @@
 //===- Rows.h - functions that several families share ----------------------===//
 //
-// Private to lib/Reference. Each comes with how far a device's own value may be off.
+// Private to lib/Reference.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANC_LIB_REFERENCE_ROWS_H
 #define PLANC_LIB_REFERENCE_ROWS_H
 
-#include "lib/Reference/Limits.h"
-
-#include <cstdint>
+#include "lib/Reference/Frame.h"
 
 namespace planc::reference {
 
-/// `1 / sqrt(sum x^2 / divisor + eps)`, and how much of it the errors of x may move.
-struct Scale {
-  double value;
-  double relativeError;
-};
-Scale inverseRms(const double *x, const double *error, int64_t count, double divisor, double eps);
+/// `1 / sqrt(sum x^2 / divisor + eps)` over `count` elements from `begin` on, by the parts of `norm`.
+numerics::Value inverseRms(Frame &frame, mlir::Operation *norm, Read x, int64_t begin,
+                           int64_t count, double divisor, double eps);
 
-/// A gate and how far a device's may be from it, given how far its argument may be.
-struct Gate {
-  double value;
-  double error;
-};
+/// By the parts of `op`.
+numerics::Value sigmoid(const Frame &frame, mlir::Operation *op, numerics::Value x);
 
-inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
-
-inline Gate sigmoid(double x, double error) {
-  double s = logistic(x);
-  return {s, s * expError(x) + error * s * (1 - s) + kTiny};
+/// x * sigmoid(x), the product not rounded.
+inline numerics::Value silu(const Frame &frame, mlir::Operation *op, numerics::Value x) {
+  return numerics::times(x, sigmoid(frame, op, x));
 }
 
-inline Gate silu(double x, double error) {
-  double s = logistic(x);
-  return {x * s, std::fabs(x * s) * expError(x) + error * (s + std::fabs(x) * s * (1 - s)) + kTiny};
+/// Puts a value into an element of a result.
+inline void put(Tensor &out, int64_t i, numerics::Value value, double magnitude) {
+  out.exact[i] = value.value;
+  out.magnitude[i] = magnitude;
+  out.slack[i] = value.error;
+}
+inline void put(Tensor &out, int64_t i, numerics::Value value) {
+  put(out, i, value, std::fabs(value.value));
 }
 
 } // namespace planc::reference

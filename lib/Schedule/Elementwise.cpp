@@ -120,14 +120,19 @@ Values Evaluator::compute(Value value, Chunk chunk) {
   };
   return llvm::TypeSwitch<Operation *, Values>(node)
       .Case([&](plan::ResidualAddOp op) {
+        b.note(op, numerics::rounding("add", 1));
         return both(operand(op, 0, chunk), operand(op, 1, chunk),
                     [&](Value x, Value update) { return b.fadd(x, update); });
       })
       .Case([&](plan::SigmoidGateMulOp op) {
+        b.note(op, KernelBuilder::Function::Sigmoid);
+        b.note(op, numerics::rounding("product", 1));
         return both(operand(op, 0, chunk), operand(op, 1, chunk),
                     [&](Value x, Value gate) { return b.fmul(x, b.sigmoid(gate)); });
       })
       .Case([&](plan::SiluMulOp op) {
+        b.note(op, KernelBuilder::Function::Sigmoid);
+        b.note(op, numerics::rounding("product", 2, "gate * sigmoid, * up"));
         Chunk up = {chunk.row, b.add(chunk.column, columns(value)), chunk.count};
         return both(operand(op, 0, chunk), operand(op, 0, up),
                     [&](Value gate, Value up) { return b.fmul(b.silu(gate), up); });
@@ -148,6 +153,8 @@ Values Evaluator::compute(Value value, Chunk chunk) {
 
 Values Evaluator::blend(plan::BlendOp op, Chunk chunk) {
   int64_t slots = columns(op.getWeights());
+  b.note(op, numerics::sum("experts", {{numerics::LevelKind::fused, uint32_t(slots + 1)}}));
+  b.note(op, KernelBuilder::Function::Sigmoid);
   Values result;
   for (int64_t slot = 0; slot < slots; ++slot) {
     Value factor = operand(op, 1, {chunk.row, b.i32(slot), 1}).front();
@@ -166,6 +173,13 @@ Values Evaluator::blend(plan::BlendOp op, Chunk chunk) {
 }
 
 Values Evaluator::gates(plan::GdnGatesOp op, unsigned index, Chunk chunk) {
+  using enum KernelBuilder::Function;
+  b.note(op, Sigmoid);
+  b.note(op, numerics::rounding("add", 1));
+  b.note(op, Exp);
+  b.note(op, Log1p);
+  b.note(op, numerics::rounding("product", 1));
+  b.note(op, Exp, "decay");
   Values result;
   if (index == 1) {
     for (Value value : operand(op, 0, chunk))
@@ -203,17 +217,21 @@ Values Evaluator::norm(Operation *op, Chunk chunk) {
   // The product takes the stored value even where the squares were of the held one.
   Values values = stored(op->getOperand(0), chunk), result;
   if (auto l2 = dyn_cast<plan::L2NormOp>(op)) {
+    b.note(op, numerics::rounding("scale", 1, "x * r"));
     Value normed = b.lt(chunk.column, *l2.getHeads().getConstant() * length);
     for (Value value : values)
       result.push_back(b.select(normed, b.fmul(value, scale), value));
     return result;
   }
   auto gated = dyn_cast<plan::GatedRmsNormOp>(op);
+  b.note(op, gated ? numerics::rounding("scale", 5, "x * r, offset + w, gate * sigmoid, 2 products")
+                   : numerics::rounding("scale", 3, "x * r, offset + w, their product"));
   auto offset = b.f32(op->getAttrOfType<FloatAttr>("offset").getValue().convertToFloat());
   for (auto [value, factor] : llvm::zip(values, normWeights(op, chunk)))
     result.push_back(b.fmul(b.fmul(value, scale), b.fadd(offset, factor)));
   if (!gated)
     return result;
+  b.note(op, KernelBuilder::Function::Sigmoid);
   // The gates are the last columns of their row.
   int64_t skipped = columns(gated.getQkvz()) - columns(gated.getCore());
   Values gates = operand(node, 1, {chunk.row, b.add(chunk.column, skipped), chunk.count});

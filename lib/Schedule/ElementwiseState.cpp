@@ -62,6 +62,9 @@ Values Evaluator::window(plan::Conv1dUpdateOp op, Chunk chunk) {
 }
 
 Values Evaluator::conv(plan::Conv1dUpdateOp op, Chunk chunk) {
+  b.note(op, numerics::sum("window", {{numerics::LevelKind::fused, kTaps}}));
+  b.note(op, KernelBuilder::Function::Sigmoid);
+  b.note(op, numerics::rounding("product", 1, "sum * sigmoid"));
   Values entries = window(op, chunk), result;
   for (unsigned i = 0; i < chunk.count; ++i) {
     Values taps = weight(op.getWeight(), b.mul(b.add(chunk.column, i), kTaps), kTaps);
@@ -148,6 +151,9 @@ Values Evaluator::rope(plan::RopeOp op, unsigned index, Chunk chunk) {
     frequencies.push_back(
         float(std::pow(op.getTheta().convertToDouble(), -2.0 * double(i) / double(rotary))));
 
+  b.note(op, KernelBuilder::Function::SinCos);
+  b.note(op, numerics::rounding("product", 1, "partner * sin"));
+  b.note(op, numerics::rounding("add", 1, "fma with own * cos"));
   Values own = operand(op, index, chunk);
   Value offset = b.rem(chunk.column, headDim);
   auto rotate = [&] {

@@ -16,6 +16,7 @@
 #ifndef PLANC_LIB_SCHEDULE_KERNELBUILDER_H
 #define PLANC_LIB_SCHEDULE_KERNELBUILDER_H
 
+#include "lib/Numerics/Numerics.h"
 #include "lib/Schedule/Schedule.h"
 
 #include "mlir/IR/Builders.h"
@@ -48,6 +49,18 @@ public:
   Value outputPointer(Value yielded) const;
   Value scratch() const { return scratchPointer; }
   Value counters() const { return countersPointer; }
+
+  //===--- arithmetic (Arithmetic.cpp) ---------------------------------------===//
+  // What the bounds of the results follow from: said where it is emitted.
+
+  /// Says how a part of a member's arithmetic rounds. Said again, the worse counts.
+  void note(mlir::Operation *member, numerics::Part part);
+  /// The same for a function of Math.cpp, with the error that is stated there; `part`: its name in
+  /// the member, if it is not the function's own.
+  enum class Function { Exp, Log1p, Sigmoid, Rcp, Rsqrt, SinCos };
+  void note(mlir::Operation *member, Function function, llvm::StringRef part = "");
+  /// All members, in their order.
+  std::vector<numerics::Node> arithmetic() const;
 
   //===--- indices and integers (KernelBuilder.cpp) --------------------------===//
 
@@ -249,6 +262,7 @@ private:
   llvm::DenseMap<Value, Value> outputs;
   Value scratchPointer, countersPointer, dynamicSharedPointer;
   unsigned sharedCount = 0;
+  llvm::DenseMap<mlir::Operation *, std::vector<numerics::Part>> notes;
 };
 
 } // namespace planc

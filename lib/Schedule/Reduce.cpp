@@ -149,10 +149,28 @@ int64_t planc::normLength(Operation *node) {
       .Default(int64_t(0));
 }
 
+/// The tree of Reduce.h.
+static numerics::Part orderOf(int64_t length) {
+  using enum numerics::LevelKind;
+  if (length <= 2048)
+    return numerics::sum("squares", {{product, 1}, {tree, uint32_t(length)}});
+  return numerics::sum("squares",
+                       {{product, 1}, {tree, 2}, {chain, RowLayout::blocks(length)}, {tree, 1024}});
+}
+
 Value planc::normScale(KernelBuilder &b, Operation *norm, Value sum) {
+  int64_t length = normLength(norm);
+  b.note(norm, orderOf(length));
+  if (isa<plan::L2NormOp>(norm))
+    b.note(norm, numerics::rounding("mean", 1, "+ eps"));
+  else if (llvm::isPowerOf2_64(length))
+    b.note(norm, numerics::rounding("mean", 2, "* 1/N, + eps"));
+  else
+    b.note(norm, numerics::rounding("mean", 3, "1/N, * 1/N, + eps"));
+  b.note(norm, KernelBuilder::Function::Rsqrt);
   auto eps = norm->getAttrOfType<FloatAttr>("eps").getValue().convertToFloat();
   // l2_norm divides by the root of the sum, the others by that of the mean.
   if (!isa<plan::L2NormOp>(norm))
-    sum = b.fmul(sum, b.f32(1.0f / float(normLength(norm))));
+    sum = b.fmul(sum, b.f32(1.0f / float(length)));
   return b.rsqrt(b.fadd(sum, b.f32(eps)));
 }

@@ -178,6 +178,11 @@ FailureOr<EmittedKernel> planc::emitKernel(plan::KernelOp kernel, const Schedule
   emitted.module = builder.finish();
   emitted.entry = builder.entry();
   emitted.schedule = schedule->name();
+  emitted.arithmetic = builder.arithmetic();
+  for (const numerics::Node &node : emitted.arithmetic)
+    if (std::string problem = numerics::problemOf(node); !problem.empty())
+      return kernel.emitError() << "internal error: schedule '" << schedule->name()
+                                << "': " << problem;
   if (failed(verify(*emitted.module)))
     return kernel.emitError() << "internal error: schedule '" << schedule->name()
                               << "' emitted invalid IR";

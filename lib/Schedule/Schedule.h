@@ -12,6 +12,7 @@
 #define PLANC_LIB_SCHEDULE_SCHEDULE_H
 
 #include "dialects/Plan/PlanOps.h"
+#include "lib/Numerics/Numerics.h"
 
 namespace planc {
 
@@ -51,7 +52,7 @@ public:
   virtual std::optional<Refusal> refuses(plan::KernelOp kernel) const = 0;
 
   /// Emits an accepted kernel: fills `shape`, then calls `KernelBuilder::begin` with it, then
-  /// builds the body. Fails, after an error was reported, only where the target or the context
+  /// builds the body, and notes how its members round (`KernelBuilder::note`). Fails, after an error was reported, only where the target or the context
   /// lacks something.
   virtual mlir::LogicalResult emit(plan::KernelOp kernel, KernelBuilder &builder,
                                    const ScheduleContext &context, LaunchShape &shape) const = 0;
@@ -76,6 +77,7 @@ struct EmittedKernel {
   std::string entry;        ///< the PTX entry
   llvm::StringRef schedule; ///< its name, lives as long as the process
   LaunchShape shape;
+  std::vector<numerics::Node> arithmetic; ///< how each member rounds, the same on all targets
 };
 
 /// Selects a schedule and emits. Reports what went wrong at the kernel's location.

@@ -32,7 +32,8 @@ Result<CompiledKernel> compileKernel(plan::KernelOp kernel, const Target &target
   KernelResult result = codegen.compile({job}).front();
   if (!result.image)
     return inputError("{}{}", result.error, why);
-  return CompiledKernel{emitted->shape, emitted->schedule.str(), std::move(*result.image)};
+  return CompiledKernel{emitted->shape, emitted->schedule.str(), std::move(emitted->arithmetic),
+                        std::move(*result.image)};
 }
 
 static uint64_t tensorBytes(Type type) {
@@ -131,8 +132,9 @@ Outcome runKernel(Device &device, const CompiledKernel &compiled, plan::KernelOp
   return outcome;
 }
 
-Result<reference::Report> judge(plan::KernelOp kernel, ArrayRef<Input> inputs,
-                                const Outcome &outcome, const reference::Options &options) {
+Result<reference::Report> judge(plan::KernelOp kernel, const CompiledKernel &compiled,
+                                ArrayRef<Input> inputs, const Outcome &outcome,
+                                const reference::Options &options) {
   using reference::Argument;
   // Borrowed for reading only, but for states: the reference updates them in place.
   auto borrow = [](const std::vector<std::byte> &bytes) {
@@ -151,7 +153,7 @@ Result<reference::Report> judge(plan::KernelOp kernel, ArrayRef<Input> inputs,
     outputs.push_back(borrow(output));
   for (const auto &[argument, pool] : outcome.states)
     states[argument] = borrow(pool);
-  return reference::compare(kernel, {arguments, outputs, states}, options);
+  return reference::compare(kernel, {arguments, outputs, states}, compiled.arithmetic, options);
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,6 +22,7 @@ namespace planc::verify {
 struct CompiledKernel {
   LaunchShape shape;
   std::string schedule;
+  std::vector<numerics::Node> arithmetic; ///< how its members round, as the schedule said
   KernelImage image;
 };
 
@@ -46,9 +47,10 @@ struct Outcome {
 Outcome runKernel(Device &device, const CompiledKernel &compiled, plan::KernelOp kernel,
                   llvm::ArrayRef<Input> inputs, unsigned launches = 1);
 
-/// Holds an outcome without fault against the reference.
-Result<reference::Report> judge(plan::KernelOp kernel, llvm::ArrayRef<Input> inputs,
-                                const Outcome &outcome, const reference::Options &options);
+/// Holds an outcome of `compiled` without fault against the reference.
+Result<reference::Report> judge(plan::KernelOp kernel, const CompiledKernel &compiled,
+                                llvm::ArrayRef<Input> inputs, const Outcome &outcome,
+                                const reference::Options &options);
 
 /// Runs the kernel's nodes one by one, each as a kernel of its own that reads and stores what edges
 /// store. The outcome has the kernel's outputs.

@@ -84,7 +84,7 @@ void KernelVerifier::judgeOutcome(const char *where, ArrayRef<Input> inputs,
   reference::Options how;
   how.kvBlock = unsigned(options.kvBlock);
   how.threads = 1;
-  Result<reference::Report> report = judge(kernel, inputs, outcome, how);
+  Result<reference::Report> report = judge(kernel, compiled, inputs, outcome, how);
   if (!report.ok())
     return fail(where, report.error().message);
   for (const reference::EdgeReport &edge : report->edges) {

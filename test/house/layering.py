@@ -14,20 +14,21 @@ MAY = {
     "include/planemu": [],
     "lib/Support": [],
     "lib/Target": ["lib/Support"],
-    "lib/Bundle": ["lib/Support"],
+    "lib/Numerics": ["lib/Support"],
+    "lib/Bundle": ["lib/Support", "lib/Numerics"],
     "dialects/Plan": ["lib/Support"],
     "lib/Import": ["lib/Support", "dialects/Plan"],
     "passes": ["lib/Support", "lib/Target", "dialects/Plan", "lib/Schedule"],
-    "lib/Schedule": ["lib/Support", "lib/Target", "dialects/Plan"],
+    "lib/Schedule": ["lib/Support", "lib/Numerics", "lib/Target", "dialects/Plan"],
     "lib/Codegen": ["lib/Support", "lib/Target"],
-    "lib/Reference": ["lib/Support", "dialects/Plan"],
+    "lib/Reference": ["lib/Support", "lib/Numerics", "dialects/Plan"],
     # Where the judge meets the judged: it runs what Schedule emits and asks Reference what it should be.
-    "lib/Verify": ["include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Target", "lib/Schedule", "lib/Codegen",
+    "lib/Verify": ["include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Numerics", "lib/Target", "lib/Schedule", "lib/Codegen",
                    "lib/Reference", "dialects/Plan"],
-    "lib/Compiler": ["include/planc", "lib/Support", "lib/Target", "lib/Bundle", "lib/Import", "lib/Schedule",
+    "lib/Compiler": ["include/planc", "lib/Support", "lib/Numerics", "lib/Target", "lib/Bundle", "lib/Import", "lib/Schedule",
                      "lib/Codegen", "passes", "dialects/Plan"],
     # plan-emu is a program of the driver API.
-    "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Target", "lib/Bundle",
+    "lib/Tools": ["include/planc", "include/planrt", "include/planemu", "runtime/CudaAbi.h", "lib/Support", "lib/Numerics", "lib/Target", "lib/Bundle",
                   "lib/Import", "lib/Compiler", "lib/Verify", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
                   "dialects/Plan"],
     # The emulator shares the declarations of CUDA's own ABI with the runtime, and nothing else.
@@ -36,7 +37,7 @@ MAY = {
     "examples": ["include/planrt"],
 }
 # Folders whose headers may not mention MLIR or LLVM, so that what links them needs neither.
-WITHOUT_MLIR = ["lib/Support", "lib/Bundle", "lib/Target", "runtime", "include/planrt", "include/planemu"]
+WITHOUT_MLIR = ["lib/Support", "lib/Numerics", "lib/Bundle", "lib/Target", "runtime", "include/planrt", "include/planemu"]
 # A library's door; the rest of its headers is private to it.
 DOORS = {
     "lib/Import": {"Import.h", "Diagnostics.h"},

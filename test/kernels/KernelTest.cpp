@@ -3,8 +3,8 @@
 // usage: planc-kernel-test FILE.mlir [options]        (- reads standard input)
 //
 // Schedules and compiles every plan.kernel of the file, runs it on the emulator (or a GPU) with
-// seeded data and compares what it stored with lib/Reference, within the limits of the numerical
-// semantics. Outputs start as NaN and scratch as rubbish, so that what a kernel forgets shows.
+// seeded data and compares what it stored with lib/Reference, within the bounds that follow from how
+// the kernel rounds. Outputs start as NaN and scratch as rubbish, so that what a kernel forgets shows.
 // With --chain the kernel's nodes also run one by one, each as a kernel of its own, and all outputs
 // must have the same bytes.
 //
@@ -87,7 +87,7 @@ bool Tester::test(plan::KernelOp kernel) {
     return fail(kernel, outcome.fault);
   planc::reference::Options options;
   options.kvBlock = kvBlock;
-  planc::Result<planc::reference::Report> report = judge(kernel, inputs, outcome, options);
+  planc::Result<planc::reference::Report> report = judge(kernel, *compiled, inputs, outcome, options);
   if (!report.ok())
     return fail(kernel, report.error().message);
   bool good = report->passed();

@@ -12,6 +12,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace plan;
 
@@ -45,7 +47,27 @@ LaunchShape AttentionEmitter::shape() const {
   return shape;
 }
 
+/// What Slice.cpp and Merge.cpp emit, for the longest sum; a short sequence has fewer terms.
+void AttentionEmitter::noteArithmetic() {
+  using enum numerics::LevelKind;
+  Operation *op = parts.attention;
+  double scale = 1 / std::sqrt(double(parts.headDim));
+  b.note(op, numerics::sum("scores", {{fused, uint32_t(8 * parts.chunks)},
+                                      {tree, uint32_t(parts.lanes)},
+                                      {numerics::LevelKind::scale, double(float(scale)) == scale ? 1u : 2u}}));
+  b.note(op, numerics::rounding("difference", 1));
+  b.note(op, KernelBuilder::Function::Exp);
+  numerics::Level joined = {numerics::LevelKind::merge, kMergeWidth, kSlicePositions};
+  b.note(op, numerics::sum("weights", {{tree, 4}, {tree, 32}, joined}));
+  b.note(op, numerics::sum("values", {{fused, uint32_t(parts.steps() * kRun)},
+                                      {chain, uint32_t(kAttentionWarps * parts.groups())},
+                                      joined}));
+  b.note(op, KernelBuilder::Function::Rcp);
+  b.note(op, numerics::rounding("product", 1));
+}
+
 void AttentionEmitter::emit() {
+  noteArithmetic();
   slice = b.blockId(0);
   tile = b.blockId(1);
   row = b.blockId(2);

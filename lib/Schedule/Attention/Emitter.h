@@ -41,6 +41,9 @@ public:
   void emit();
 
 private:
+  // Emit.cpp
+  void noteArithmetic();
+
   // Slice.cpp
   void loadBlocks();
   void emitScores();

@@ -59,6 +59,7 @@ private:
 
 void gemv::emitDot(KernelBuilder &b, const Component &component, const Dot &dot,
                    const DotPlan &plan, const Tile &tile) {
+  b.note(Dot(dot).op, orderOf(dot, plan));
   DotEmitter(b, component, dot, plan, tile).emit();
 }
 

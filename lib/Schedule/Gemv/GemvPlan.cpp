@@ -24,6 +24,19 @@ std::string gemv::judgeDot(const Dot &dot) {
   return "";
 }
 
+numerics::Part gemv::orderOf(const Dot &dot, const DotPlan &plan) {
+  using enum numerics::LevelKind;
+  auto codes = uint32_t(dot.format->codes()), steps = uint32_t(plan.steps / plan.splits);
+  std::vector<numerics::Level> levels;
+  if (dot.format->scaled())
+    levels = {{fused, codes}, {fused, steps}}; // the scale is a factor of the second fma
+  else
+    levels = {{fused, codes * steps}};
+  levels.push_back({tree, uint32_t(plan.lanes)});
+  levels.push_back({chain, uint32_t(plan.splits)});
+  return numerics::sum("dot", std::move(levels));
+}
+
 /// How K is cut: a function of the matrix alone.
 static void planDepth(const Dot &dot, DotPlan &plan) {
   int64_t pieces = dot.depth / dot.format->codes();

@@ -52,6 +52,9 @@ struct GemvPlan {
   int64_t sharedBytes = 0;
 };
 
+/// The tree of a dot's sums.
+numerics::Part orderOf(const contraction::Dot &dot, const DotPlan &plan);
+
 /// Why this schedule cannot carry a dot, or "".
 std::string judgeDot(const contraction::Dot &dot);
 

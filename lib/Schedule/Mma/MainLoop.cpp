@@ -73,6 +73,7 @@ private:
 
 void mma::emitDot(KernelBuilder &b, const Component &component, const Dot &dot, const DotPlan &plan,
                   const NormFactors &norms, const Tile &tile) {
+  b.note(Dot(dot).op, orderOf(dot, plan));
   MainLoop(b, component, dot, plan, norms, tile).emit();
 }
 

@@ -39,6 +39,18 @@ std::string mma::judgeDot(const Dot &dot) {
   return "";
 }
 
+numerics::Part mma::orderOf(const Dot &dot, const DotPlan &plan) {
+  using enum numerics::LevelKind;
+  auto depth = uint32_t(stepDepth(dot)), steps = uint32_t(plan.steps);
+  std::vector<numerics::Level> levels;
+  if (dot.format->scaled())
+    levels = {{numerics::LevelKind::mma, depth}, {fused, steps}};
+  else
+    levels = {{numerics::LevelKind::mma, depth * steps}};
+  levels.push_back({chain, uint32_t(plan.splits)});
+  return numerics::sum("dot", std::move(levels), "mma.sync.m16n8k16.bf16");
+}
+
 static void planDot(const Dot &dot, DotPlan &plan) {
   int64_t steps = dot.depth / stepDepth(dot);
   plan.splits = largestDivisor(steps, kWarps);

@@ -47,6 +47,9 @@ inline int64_t stepDepth(const contraction::Dot &dot) {
   return kStepBytes / dot.format->codeBytes();
 }
 
+/// The tree of a dot's sums.
+numerics::Part orderOf(const contraction::Dot &dot, const DotPlan &plan);
+
 /// Why this schedule cannot carry a dot, or "".
 std::string judgeDot(const contraction::Dot &dot);
 

@@ -91,6 +91,21 @@ Values RecurrenceEmitter::sumOverRows(const Tile &tile, const Values &vector) {
   return sums;
 }
 
+/// What `step` emits.
+static void noteArithmetic(KernelBuilder &b, const RecurrenceKernel &parts) {
+  using enum numerics::LevelKind;
+  Operation *op = parts.recurrence;
+  auto laneRows = uint32_t(parts.keyDim / kRowGroups);
+  numerics::Level rows = {fused, laneRows}, lanes = {tree, kRowGroups};
+  double unit = 1 / std::sqrt(double(parts.keyDim));
+  b.note(op, numerics::sum("read", {rows, lanes}));
+  b.note(op, numerics::rounding("difference", 1, "fma"));
+  b.note(op, numerics::rounding("beta", 1));
+  b.note(op, numerics::rounding("decay", 1));
+  b.note(op, numerics::rounding("state", 1, "fma"));
+  b.note(op, numerics::sum("core", {rows, lanes, {scale, double(float(unit)) == unit ? 1u : 2u}}));
+}
+
 /// The step on the lane's 4 columns from `column` on; gives the core at these.
 Values RecurrenceEmitter::step(Value column, const Values &v) {
   Value firstRow = b.add(b.mul(head, parts.keyDim), b.mul(group, laneRows));
@@ -131,6 +146,7 @@ void RecurrenceEmitter::column(Value column) {
 }
 
 void RecurrenceEmitter::emit() {
+  noteArithmetic(b, parts);
   GdnRecurrenceOp recurrence = parts.recurrence;
   Value slice = b.blockId(0);
   head = b.blockId(1);

@@ -71,6 +71,14 @@ void select::emitTopK(KernelBuilder &b, plan::TopKOp node, LaunchShape &shape) {
     held = state;
   }
 
+  using enum numerics::LevelKind;
+  b.note(node, numerics::rounding("difference", 1));
+  b.note(node, KernelBuilder::Function::Exp);
+  b.note(node, numerics::sum("total", {{chain, uint32_t(ranked.size())},
+                                       {tree, uint32_t(std::min<int64_t>(chosen, 32))}}));
+  b.note(node, KernelBuilder::Function::Rcp);
+  b.note(node, numerics::rounding("product", 1));
+
   // e^(l - max) over the chosen; rank 0 has the maximum.
   Value top = b.shuffleIndex(keys.logitOf(ranked.front()), b.i32(0));
   Values weights;

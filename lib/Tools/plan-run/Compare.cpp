@@ -23,7 +23,7 @@ using reference::Argument;
 namespace {
 struct Worst {
   std::string node;
-  double maxAbsError = 0, relativeNorm = 0;
+  double maxAbsError = 0, relativeNorm = 0, fraction = 0;
   uint64_t elements = 0, failures = 0;
 };
 
@@ -243,6 +243,7 @@ void Comparison::Impl::take(const bundle::Launch &launch, std::string name,
                           ? report.maxAbsError
                           : std::max(entry.maxAbsError, report.maxAbsError);
   entry.relativeNorm = std::max(entry.relativeNorm, report.relativeNorm);
+  entry.fraction = std::max(entry.fraction, report.fraction);
   entry.elements += report.elements;
   entry.failures += report.failures;
   if (report.failures && !first)
@@ -258,7 +259,8 @@ Status Comparison::Impl::judge(const bundle::Launch &launch, std::span<const Arg
     return fileError(bundle.path(), "section {} has no kernel \"{}\"", bundle::planIrSection,
                      *launch.kernel);
   Result<reference::Report> report =
-      reference::compare(region, {arguments, outputs, after}, options);
+      reference::compare(region, {arguments, outputs, after},
+                         bundle.manifest().findKernel(*launch.kernel)->arithmetic, options);
   if (!report.ok()) {
     Error error = report.takeError();
     error.message = fmt::format("group {} ({}), kernel \"{}\": {}", launch.group, launch.rule,
@@ -286,6 +288,7 @@ Json Comparison::summary() const {
                      {"nodes", entry.node},
                      {"max_abs_error", entry.maxAbsError},
                      {"relative_norm", entry.relativeNorm},
+                     {"of_bound", std::min(entry.fraction, 0x1p1000)}, // JSON has no infinity
                      {"elements", entry.elements},
                      {"failures", entry.failures}});
   }

@@ -170,6 +170,7 @@ int main(int argc, char **argv) {
       "planc: compiles execution plans of language models to bundles of GPU kernels\n\n"
       "  planc PLAN.json... --model CONFIG.json -o OUT.bundle\n"
       "  planc inspect OUT.bundle [--json]\n"
+      "  planc inspect --explain OUT.bundle [KERNEL]\n"
       "  planc verify PLAN.json... --model CONFIG.json [--mutate] [--json]\n\nTargets: " +
       planc::targetNames() +
       "\nThe usual MLIR options (--mlir-print-ir-after-all, --mlir-timing, ...) work too.\n"

@@ -147,6 +147,17 @@ TEST(kernels_are_checked) {
   CHECK_CONTAINS(loadWith("/kernels/0/targets", Json::object()), "has no image for target sm_80");
   CHECK_CONTAINS(loadWith("/targets/0/sm", 90), "target \"sm_80\" has sm 90");
   CHECK_CONTAINS(loadWith("/targets", Json::array()), "for no target");
+  CHECK_CONTAINS(loadWith("/kernels/0/arithmetic", Json::array()),
+                 "kernel \"sum_state\" does not say how its members round");
+  CHECK_CONTAINS(loadWith("/kernels/0/arithmetic/0/parts", Json::array()),
+                 "kernel \"sum_state\": residual_add does not say how its \"add\" is computed");
+  CHECK_CONTAINS(loadWith("/kernels/0/arithmetic/0/op", "sort"), "\"sort\" is no op");
+  CHECK_CONTAINS(loadWith("/kernels/0/arithmetic/0/parts/0/levels",
+                          {{{"kind", "merge"}, {"terms", 1}, {"span", 128}}}),
+                 "merge of 1 terms and a span of 128 is impossible");
+  CHECK_CONTAINS(loadWith("/kernels/0/arithmetic/0/parts/0/levels",
+                          {{{"kind", "sorted"}, {"terms", 1}, {"span", 0}}}),
+                 "expected one of product, fused, mma, chain, tree, scale, merge");
 }
 
 TEST(weights_are_checked) {
@@ -238,6 +249,12 @@ TEST(inspect) {
   CHECK_CONTAINS(text, "program decode_n2: mode decode, 2 rows, 5 nodes, 5 groups, 2 launches");
   CHECK_CONTAINS(text, "group 2 (snapshot) has no launch: nothing to do at this row count");
   CHECK_CONTAINS(text, "without ptxas: PTX only");
+  Result<std::string> explained = explainText(*bundle, "sum_state");
+  REQUIRE(explained.ok());
+  CHECK_CONTAINS(*explained, "kernel sum_state (rowwise, reference)\n  program decode_n2, groups");
+  CHECK_CONTAINS(*explained, "  residual_add: |error| <= [add] * |x + update|\n    add        1 roundings");
+  CHECK(explained->find("cache_sum") == std::string::npos);
+  CHECK_CONTAINS(explainText(*bundle, "x").error().message, "there is no kernel \"x\"");
 }
 
 CHECK_MAIN

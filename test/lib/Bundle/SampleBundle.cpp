@@ -26,6 +26,7 @@ static Kernel kernel(std::string name, uint32_t rows, std::vector<Param> params,
   kernel.schedule = "rowwise";
   kernel.numerics = "reference";
   kernel.compute = "memory";
+  kernel.arithmetic = {{"residual_add", {numerics::rounding("add", 1)}}};
   kernel.params = std::move(params);
   KernelTarget image;
   image.entry = name;

@@ -6,6 +6,8 @@
 #include "lib/Reference/Compare.h"
 #include "lib/Reference/Formats/Scalar.h"
 
+#include "mlir/IR/Operation.h"
+
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -39,10 +41,23 @@ public:
   TestKernel &i32(const std::vector<int32_t> &values) { return argument(values); }
   TestKernel &i64(const std::vector<int64_t> &values) { return argument(values); }
 
+  /// How a device might round in it: once in each part.
+  std::vector<numerics::Node> arithmetic() {
+    std::vector<numerics::Node> nodes;
+    mlir::Block &body = plan->kernel("k")->getRegion(0).front();
+    for (mlir::Operation &op : body.without_terminator()) {
+      numerics::Node &node = nodes.emplace_back();
+      node.op = op.getName().stripDialect().str();
+      for (std::string_view part : numerics::partsOf(node.op).value())
+        node.parts.push_back(numerics::rounding(std::string(part), 1));
+    }
+    return nodes;
+  }
+
   Result<Evaluation> run(std::span<const Argument> observed = {}, Options options = {}) {
     if (!plan.ok())
       return plan.takeError();
-    return evaluate(plan->kernel("k"), arguments, options, observed);
+    return evaluate(plan->kernel("k"), arguments, options, observed, arithmetic());
   }
 
   Result<BoundPlan> plan;
