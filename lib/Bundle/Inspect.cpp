@@ -135,9 +135,10 @@ Result<std::string> bundle::explainText(const Bundle &bundle, const std::string 
   if (!name.empty() && !manifest.findKernel(name))
     return Error{fmt::format("there is no kernel \"{:.200}\"; planc inspect lists them", name),
                  ErrorKind::Input, bundle.path()};
-  std::string out = "In a bound, [part] is gamma of its roundings, d u / (1 - d u) with u = 2^-24; what a "
-                    "fused input may be\noff already is added. A result passes if it is a rounding of "
-                    "a value inside.\n";
+  std::string out =
+      "In a bound, [part] is gamma of its roundings, d u / (1 - d u) with u = 2^-24; what a "
+      "fused input may be\noff already is added. A result passes if it is a rounding of "
+      "a value inside.\n";
   for (const Kernel &kernel : manifest.kernels) {
     if (!name.empty() && kernel.name != name)
       continue;

@@ -101,15 +101,16 @@ planc::compileKernels(ArrayRef<plan::KernelOp> kernels, ArrayRef<const Target *>
   std::vector<KernelResult> results = codegen.compile(jobs);
   bool complete = true;
   for (auto [item, result] : llvm::zip_equal(compiled, results)) {
-    if (result.image && unpackFacts(result.image->facts, item.schedule, item.shape, item.arithmetic)) {
+    if (result.image &&
+        unpackFacts(result.image->facts, item.schedule, item.shape, item.arithmetic)) {
       item.image = std::move(*result.image);
       if (&item == &compiled.front() || (&item)[-1].kernel != item.kernel ||
           (&item)[-1].arithmetic == item.arithmetic)
         continue;
       complete = false;
-      emitError(item.kernel.getLoc()) << "internal error: " << item.target->arch()
-                                      << " rounds in another order than "
-                                      << (&item)[-1].target->arch();
+      emitError(item.kernel.getLoc())
+          << "internal error: " << item.target->arch() << " rounds in another order than "
+          << (&item)[-1].target->arch();
       continue;
     }
     complete = false;

@@ -193,12 +193,12 @@ std::string numerics::explain(const Node &node) {
       grows |= isMerge;
       uint32_t own = isMerge ? 0 : roundings(level);
       total += own;
-      steps += fmt::format("\n      {:>4}  {}", isMerge ? "+" : fmt::format("{}", own),
-                           describe(level));
+      steps +=
+          fmt::format("\n      {:>4}  {}", isMerge ? "+" : fmt::format("{}", own), describe(level));
     }
     total += part.units;
-    text += fmt::format("    {:<10} {} roundings{}, {:.3g}", part.name, total, grows ? " or more" : "",
-                        total * 0x1p-24);
+    text += fmt::format("    {:<10} {} roundings{}, {:.3g}", part.name, total,
+                        grows ? " or more" : "", total * 0x1p-24);
     if (part.absolute)
       text += fmt::format(" and 2^-{}", *part.absolute);
     if (!part.source.empty())

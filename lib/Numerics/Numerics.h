@@ -28,8 +28,8 @@ enum class LevelKind : uint8_t {
   mma,     ///< products, 16 an mma.sync, one instruction after the other from zero
   chain,   ///< added one after the other
   tree,    ///< added pairwise
-  scale,   ///< multiplied by a factor: `terms` roundings, one of them the factor's own if it has one
-  merge,   ///< pieces of `span` terms, `terms` at a time, each times a weight and added by an fma
+  scale, ///< multiplied by a factor: `terms` roundings, one of them the factor's own if it has one
+  merge, ///< pieces of `span` terms, `terms` at a time, each times a weight and added by an fma
 };
 const char *toString(LevelKind kind);
 

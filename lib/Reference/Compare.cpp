@@ -188,8 +188,8 @@ Result<Report> compare(Operation *region, const Observation &observation,
 
 std::string describe(const EdgeReport &report) {
   std::string text =
-      fmt::format("{}: max abs error {:.3g}, relative norm {:.3g}, {:.3g} of the bound", report.edge,
-                  report.maxAbsError, report.relativeNorm, report.worstFraction);
+      fmt::format("{}: max abs error {:.3g}, relative norm {:.3g}, {:.3g} of the bound",
+                  report.edge, report.maxAbsError, report.relativeNorm, report.worstFraction);
   if (const auto &first = report.first)
     text += fmt::format(", {} of {} outside their bound, first [{}, {}]: {:.9g} instead of {:.9g} "
                         "(within {:.3g})",

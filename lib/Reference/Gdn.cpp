@@ -7,8 +7,8 @@
 
 namespace planc::reference {
 
-using numerics::times;
 using numerics::rounded;
+using numerics::times;
 using numerics::Value;
 
 Status evaluateNode(plan::GdnGatesOp op, Frame &frame) {
@@ -86,8 +86,7 @@ Status evaluateNode(plan::Conv1dUpdateOp op, Frame &frame) {
         after.slack[c * taps + taps - 1] = inputError;
       double moved = inputError * std::fabs(w[c * taps + taps - 1]);
       Value x{sum, rounded({magnitude, moved}, frame.roundings(op, "window")).error};
-      put(out, r * channels + c,
-          rounded(silu(frame, op, x), frame.roundings(op, "product")));
+      put(out, r * channels + c, rounded(silu(frame, op, x), frame.roundings(op, "product")));
     }
     if (slots->out >= 0)
       frame.writeState(op, pool, slots->out, std::move(after));
@@ -167,7 +166,8 @@ static void deltaRule(const Head &head, const HeadRoundings &roundings, double *
   for (int64_t j = 0; j < values; ++j) {
     read[j].error = rounded({readMagnitude[j], read[j].error}, roundings.read).error;
     Value taken = times(g, read[j]), v = at(head.v, head.vError, j);
-    Value difference = rounded({v.value - taken.value, v.error + taken.error}, roundings.difference);
+    Value difference =
+        rounded({v.value - taken.value, v.error + taken.error}, roundings.difference);
     u[j] = rounded(times(difference, {head.beta, head.betaError}), roundings.beta);
   }
   double unit = 1 / std::sqrt(double(keys));
@@ -243,8 +243,8 @@ Status evaluateNode(plan::GatedRmsNormOp op, Frame &frame) {
   double roundings = frame.roundings(op, "scale"), first = roundings ? 1 : 0;
   for (int64_t r = 0; r < core.rows; ++r)
     for (int64_t begin = 0; begin < core.columns; begin += length) {
-      Value scale = inverseRms(frame, op, core, r * core.columns + begin, length, double(length),
-                               eps);
+      Value scale =
+          inverseRms(frame, op, core, r * core.columns + begin, length, double(length), eps);
       for (int64_t i = 0; i < length; ++i) {
         int64_t z = r * qkvz.columns + skipped + begin + i, o = r * core.columns + begin + i;
         Value gate = rounded(silu(frame, op, qkvz.at(z)), first);

@@ -121,8 +121,7 @@ static Status contract(plan::PlanContraction op, Frame &frame) {
                       int64_t o = r * outputs + j;
                       out.exact[o] = sum.exact;
                       out.magnitude[o] = sum.magnitude;
-                      out.slack[o] =
-                          sum.error + unit * (sum.magnitude + sum.error) + underflow;
+                      out.slack[o] = sum.error + unit * (sum.magnitude + sum.error) + underflow;
                     }
                   }
                 });

@@ -8,8 +8,8 @@
 
 namespace planc::reference {
 
-using numerics::times;
 using numerics::rounded;
+using numerics::times;
 using numerics::Value;
 
 /// Larger first; NaN below every number; ties in the order of the index.
@@ -53,8 +53,8 @@ Status evaluateNode(plan::TopKOp op, Frame &frame) {
       powers[s] = applied(frame.part(op, "exp"), exponential(difference));
       total = plus(total, powers[s]);
     }
-    Value factor = applied(frame.part(op, "rcp"),
-                           reciprocal(rounded(total, frame.roundings(op, "total"))));
+    Value factor =
+        applied(frame.part(op, "rcp"), reciprocal(rounded(total, frame.roundings(op, "total"))));
     for (int64_t s = 0; s < chosen; ++s) {
       int64_t e = order[s], o = r * chosen + s;
       ids.exact[o] = double(e);

@@ -5,8 +5,8 @@
 
 namespace planc::reference {
 
-using numerics::times;
 using numerics::rounded;
+using numerics::times;
 using numerics::Value;
 
 Value inverseRms(Frame &frame, mlir::Operation *norm, Read x, int64_t begin, int64_t count,
@@ -17,8 +17,8 @@ Value inverseRms(Frame &frame, mlir::Operation *norm, Read x, int64_t begin, int
   // All terms are positive: what is lost of each is lost of the sum. Squares may underflow.
   sum = rounded(sum, frame.roundings(norm, "squares"));
   sum.error += frame.judging ? double(count) * numerics::kUnderflow : 0;
-  Value mean = rounded({sum.value / divisor + eps, sum.error / divisor},
-                       frame.roundings(norm, "mean"));
+  Value mean =
+      rounded({sum.value / divisor + eps, sum.error / divisor}, frame.roundings(norm, "mean"));
   return applied(frame.part(norm, "rsqrt"), inverseRoot(mean));
 }
 
@@ -37,8 +37,7 @@ static void normRows(Frame &frame, mlir::Operation *op, Read squared, Read scale
     Value scale = inverseRms(frame, op, squared, begin, length, double(length), eps);
     for (int64_t i = 0; i < length; ++i) {
       Value normed = rounded(times(scaled.at(begin + i), scale), roundings ? 1 : 0);
-      put(out, begin + i,
-          rounded(times(normed, {offset + w[i], 0}), std::max(0.0, roundings - 1)));
+      put(out, begin + i, rounded(times(normed, {offset + w[i], 0}), std::max(0.0, roundings - 1)));
     }
   }
 }

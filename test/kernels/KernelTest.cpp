@@ -87,7 +87,8 @@ bool Tester::test(plan::KernelOp kernel) {
     return fail(kernel, outcome.fault);
   planc::reference::Options options;
   options.kvBlock = kvBlock;
-  planc::Result<planc::reference::Report> report = judge(kernel, *compiled, inputs, outcome, options);
+  planc::Result<planc::reference::Report> report =
+      judge(kernel, *compiled, inputs, outcome, options);
   if (!report.ok())
     return fail(kernel, report.error().message);
   bool good = report->passed();

@@ -243,7 +243,7 @@ void Comparison::Impl::take(const bundle::Launch &launch, std::string name,
                           ? report.maxAbsError
                           : std::max(entry.maxAbsError, report.maxAbsError);
   entry.relativeNorm = std::max(entry.relativeNorm, report.relativeNorm);
-  entry.fraction = std::max(entry.fraction, report.fraction);
+  entry.fraction = std::max(entry.fraction, report.worstFraction);
   entry.elements += report.elements;
   entry.failures += report.failures;
   if (report.failures && !first)

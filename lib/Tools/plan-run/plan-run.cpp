@@ -56,14 +56,14 @@ static Json toJson(const Options &options, const Results &results) {
 static std::string comparisonText(const Json &compare) {
   std::string text;
   for (const Json &edge : compare["edges"])
-    text +=
-        fmt::format("  {:<32} max abs error {:<10.3g} relative norm {:<10.3g} of the bound {:<8.3g}{}\n",
-                    edge["edge"].get<std::string>(), edge["max_abs_error"].get<double>(),
-                    edge["relative_norm"].get<double>(), edge["of_bound"].get<double>(),
-                    edge["failures"].get<uint64_t>() ? fmt::format(" {} of {} outside their bound",
-                                                                   edge["failures"].get<uint64_t>(),
-                                                                   edge["elements"].get<uint64_t>())
-                                                     : "");
+    text += fmt::format(
+        "  {:<32} max abs error {:<10.3g} relative norm {:<10.3g} of the bound {:<8.3g}{}\n",
+        edge["edge"].get<std::string>(), edge["max_abs_error"].get<double>(),
+        edge["relative_norm"].get<double>(), edge["of_bound"].get<double>(),
+        edge["failures"].get<uint64_t>()
+            ? fmt::format(" {} of {} outside their bound", edge["failures"].get<uint64_t>(),
+                          edge["elements"].get<uint64_t>())
+            : "");
   return text;
 }
 

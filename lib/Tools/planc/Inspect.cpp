@@ -12,9 +12,10 @@
 #include <string_view>
 
 static int usageError(const std::string &message) {
-  std::cerr << "planc: error: " << message << "\nusage: planc inspect OUT.bundle [--json]\n"
-                                                  "       planc inspect --explain OUT.bundle "
-                                                  "[KERNEL]\n";
+  std::cerr << "planc: error: " << message
+            << "\nusage: planc inspect OUT.bundle [--json]\n"
+               "       planc inspect --explain OUT.bundle "
+               "[KERNEL]\n";
   return 2;
 }
 

@@ -252,7 +252,8 @@ TEST(inspect) {
   Result<std::string> explained = explainText(*bundle, "sum_state");
   REQUIRE(explained.ok());
   CHECK_CONTAINS(*explained, "kernel sum_state (rowwise, reference)\n  program decode_n2, groups");
-  CHECK_CONTAINS(*explained, "  residual_add: |error| <= [add] * |x + update|\n    add        1 roundings");
+  CHECK_CONTAINS(*explained,
+                 "  residual_add: |error| <= [add] * |x + update|\n    add        1 roundings");
   CHECK(explained->find("cache_sum") == std::string::npos);
   CHECK_CONTAINS(explainText(*bundle, "x").error().message, "there is no kernel \"x\"");
 }

@@ -235,11 +235,13 @@ TEST(functions_move_as_far_as_their_arguments_let_them) {
           return; // 80 bits would not show it
         double fraction = reached(f, x, error, result.error);
         if (!(fraction <= 1 + 1e-4))
-          check::fail(__FILE__, __LINE__, name + std::string(" moves further at ") +
-                                              check::show(x) + ": " + check::show(fraction));
+          check::fail(__FILE__, __LINE__,
+                      name + std::string(" moves further at ") + check::show(x) + ": " +
+                          check::show(fraction));
         if (!(fraction > 0.5))
-          check::fail(__FILE__, __LINE__, name + std::string(" does not need that much at ") +
-                                              check::show(x) + ": " + check::show(fraction));
+          check::fail(__FILE__, __LINE__,
+                      name + std::string(" does not need that much at ") + check::show(x) + ": " +
+                          check::show(fraction));
       };
       check([](long double v) { return std::exp(v); }, exponential({x, error}), "exp");
       check([](long double v) { return 1 / (1 + std::exp(-v)); }, logistic({x, error}), "sigmoid");

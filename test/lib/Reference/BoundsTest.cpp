@@ -39,7 +39,9 @@ struct Judged {
     return bytes;
   }
   static void write(std::vector<char> &bytes, Element element, size_t i, double value) {
-    auto put = [&](auto code) { std::memcpy(bytes.data() + i * sizeof(code), &code, sizeof(code)); };
+    auto put = [&](auto code) {
+      std::memcpy(bytes.data() + i * sizeof(code), &code, sizeof(code));
+    };
     switch (element) {
     case Element::BF16:
       return put(bf16FromDouble(value));
@@ -94,11 +96,11 @@ struct Judged {
       EdgeReport inside = report(output);
       if (inside.failures)
         check::fail(__FILE__, __LINE__, "refused at its edge: " + describe(inside));
-      CHECK(inside.fraction <= 1);
+      CHECK(inside.worstFraction <= 1);
       write(stored[output], tensor.element, element, step(outermost, direction));
       EdgeReport outside = report(output);
       CHECK_EQ(outside.failures, 1u);
-      CHECK(outside.fraction > 1);
+      CHECK(outside.worstFraction > 1);
       stored[output] = own;
     }
   }
@@ -186,13 +188,13 @@ TEST(gates) {
 }
 
 TEST(rope) {
-  TestKernel kernel(
-      "%q: tensor<1x4xbf16>, %k: tensor<1x4xbf16>, %p: tensor<3x1xi32>",
-      "%a, %b = plan.rope %q, %k, %p precision<act = bf16, out = [bf16, bf16]>" + kCompute +
-          " {head_dim = #plan.dim<4>, rotary_dim = 4 : i64, theta = 1.0e+07 : f64, "
-          "sections = array<i64: 1, 1, 0>} : (tensor<1x4xbf16>, tensor<1x4xbf16>, "
-          "tensor<3x1xi32>) -> (tensor<1x4xbf16>, tensor<1x4xbf16>)\n"
-          "plan.yield %a, %b : tensor<1x4xbf16>, tensor<1x4xbf16>");
+  TestKernel kernel("%q: tensor<1x4xbf16>, %k: tensor<1x4xbf16>, %p: tensor<3x1xi32>",
+                    "%a, %b = plan.rope %q, %k, %p precision<act = bf16, out = [bf16, bf16]>" +
+                        kCompute +
+                        " {head_dim = #plan.dim<4>, rotary_dim = 4 : i64, theta = 1.0e+07 : f64, "
+                        "sections = array<i64: 1, 1, 0>} : (tensor<1x4xbf16>, tensor<1x4xbf16>, "
+                        "tensor<3x1xi32>) -> (tensor<1x4xbf16>, tensor<1x4xbf16>)\n"
+                        "plan.yield %a, %b : tensor<1x4xbf16>, tensor<1x4xbf16>");
   probe(kernel.bf16(numbers(4)).bf16(numbers(4, 1, 2)).i32({30011, 30013, 5}));
 }
 
@@ -299,12 +301,12 @@ TEST(a_wrong_scale_and_a_lost_tile_and_a_narrow_sum_are_found) {
   };
   EdgeReport scale = asStored([](TestKernel &, std::vector<float> &s) { s[3] *= 1.0625f; });
   CHECK(scale.failures > 64);
-  CHECK(scale.fraction > 10);
+  CHECK(scale.worstFraction > 10);
   EdgeReport tile = asStored([](TestKernel &k, std::vector<float> &) {
     std::fill_n(k.memory[0].begin() + 2 * (kDepth - 128), 2 * 128, 0);
   });
   CHECK(tile.failures > 120);
-  CHECK(tile.fraction > 100);
+  CHECK(tile.worstFraction > 100);
 
   // Each row once more, its sum rounded to bf16 at every term.
   const auto *x = reinterpret_cast<const uint16_t *>(kernel.memory[0].data());
@@ -319,7 +321,7 @@ TEST(a_wrong_scale_and_a_lost_tile_and_a_narrow_sum_are_found) {
     Judged::write(judged.stored[0], Element::BF16, j, sum);
   }
   CHECK(judged.report(0).failures > 100);
-  CHECK(judged.report(0).fraction > 10);
+  CHECK(judged.report(0).worstFraction > 10);
 }
 
 TEST(a_bound_needs_the_arithmetic) {

@@ -221,7 +221,9 @@ TEST(compare_finds_a_wrong_element_and_a_stray_write) {
   states[5] = device.arguments[5];
   auto *pool = static_cast<float *>(device.arguments[5].data);
   mlir::Operation *region = kernel.plan->kernel("k");
-  auto run = [&] { return compare(region, {kernel.arguments, outputs, states}, kernel.arithmetic()); };
+  auto run = [&] {
+    return compare(region, {kernel.arguments, outputs, states}, kernel.arithmetic());
+  };
 
   auto report = run();
   REQUIRE_OK(report);
