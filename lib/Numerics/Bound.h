@@ -10,6 +10,7 @@
 
 #include "lib/Numerics/Numerics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -50,29 +51,42 @@ inline Value applied(const Part &function, Value exact) {
   return result;
 }
 
+/// Nothing times anything is nothing, even where the anything has no bound.
 inline Value times(Value a, Value b) {
-  return {a.value * b.value,
-          std::fabs(a.value) * b.error + a.error * (std::fabs(b.value) + b.error)};
+  double byB = a.value == 0 ? 0 : std::fabs(a.value) * b.error;
+  double byA = a.error == 0 ? 0 : a.error * (std::fabs(b.value) + b.error);
+  return {a.value * b.value, byB + byA};
 }
 inline Value plus(Value a, Value b) { return {a.value + b.value, a.error + b.error}; }
 
-/// e^x.
+/// min(x, limit).
+inline Value atMost(Value x, double limit) {
+  double value = std::min(x.value, limit);
+  return {value, std::max(std::min(x.value + x.error, limit) - value,
+                          value - std::min(x.value - x.error, limit))};
+}
+
+/// e^x. Where x is all but unknown the difference itself is taken, so that no 0 meets an infinity.
 inline Value exponential(Value x) {
   double e = std::exp(x.value);
-  return {e, x.error == 0 ? 0 : e * std::expm1(x.error)};
+  return {e, x.error < 1 ? e * std::expm1(x.error) : std::exp(x.value + x.error) - e};
 }
 
 /// 1 / (1 + e^-x). Its slope s * (1 - s) changes by at most a factor of e^|dx|.
 inline Value logistic(Value x) {
-  double s = 1 / (1 + std::exp(-x.value));
-  return {s, x.error == 0 ? 0 : s / (1 + std::exp(x.value)) * std::expm1(x.error)};
+  auto of = [](double v) { return 1 / (1 + std::exp(-v)); };
+  double s = of(x.value);
+  if (x.error < 1)
+    return {s, s / (1 + std::exp(x.value)) * std::expm1(x.error)};
+  return {s, std::max(of(x.value + x.error) - s, s - of(x.value - x.error)) + 0x1p-52};
 }
 
-/// log(1 + x) for x >= 0: steepest where the argument is least.
+/// log(1 + x) for x >= 0, steepest where the argument is least, which is not below 0.
 inline Value logOnePlus(Value x) {
-  double room = x.error / (1 + x.value);
-  return {std::log1p(x.value),
-          room < 1 ? -std::log1p(-room) : std::numeric_limits<double>::infinity()};
+  double value = std::log1p(x.value), room = std::min(x.error, x.value) / (1 + x.value);
+  return {value, x.error < 1 + x.value
+                     ? std::max(-std::log1p(-room), std::log1p(x.error / (1 + x.value)))
+                     : std::max(value, std::log1p(x.value + x.error) - value)};
 }
 
 /// 1 / x and 1 / sqrt(x) for x > 0: likewise.

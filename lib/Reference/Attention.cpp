@@ -111,22 +111,29 @@ struct AttentionRoundings {
 } // namespace
 
 /// Weights w_j that are off by e_j move sum w_j V_j / sum w_j by sum e_j (V_j - out) / sum (w_j +
-/// e_j); then the two sums and the quotient round.
+/// e_j), and no weights above zero move it out of the range of the V_j; then the two sums and the
+/// quotient round.
 static void boundQuotient(const Attention &a, const AttentionRoundings &roundings,
                           const std::vector<double> &weight, const std::vector<double> &error,
                           double total, const double *out, const double *magnitude, double *slack) {
   double off = 0, worst = 0;
+  std::vector<double> farthest(a.length), largest(a.length);
   for (size_t j = 0; j < weight.size(); ++j) {
     off += error[j] / total;
     worst = std::max(worst, weight[j] > 0 ? error[j] / weight[j] : 0);
-    for (int64_t d = 0; d < a.length; ++d)
-      slack[d] += error[j] / total * std::fabs(bf16ToFloat(a.values[j][d]) - out[d]);
+    for (int64_t d = 0; d < a.length; ++d) {
+      double value = bf16ToFloat(a.values[j][d]), away = std::fabs(value - out[d]);
+      slack[d] += error[j] / total * away;
+      farthest[d] = std::max(farthest[d], away);
+      largest[d] = std::max(largest[d], std::fabs(value));
+    }
   }
-  double room = off < 1 ? 1 - off : 0;
-  double sums = numerics::gamma(roundings.values) * (1 + worst) / room;
+  double room = off < 1 ? 1 - off : 0, sums = numerics::gamma(roundings.values);
   for (int64_t d = 0; d < a.length; ++d) {
-    numerics::Value result{out[d], slack[d] / room + sums * magnitude[d]};
-    result.error += roundings.values * numerics::kUnderflow;
+    // fmin: of a bound that is no number, the other one.
+    numerics::Value result{out[d], std::fmin(slack[d] / room, farthest[d])};
+    result.error += sums * std::fmin(magnitude[d] * (1 + worst) / room, largest[d]) +
+                    roundings.values * numerics::kUnderflow;
     slack[d] = rounded(result, roundings.weights + roundings.quotient).error;
   }
 }
@@ -153,11 +160,11 @@ static void attend(const Attention &a, const AttentionRoundings &roundings, doub
     // How far a weight may be off. The maximum's own error cancels: it is one f32 number, by whose
     // power all weights are divided. The differences to the maxima of slices add up to this one.
     double difference = largest - score[j];
-    double moved = std::expm1(error[j] + numerics::gamma(roundings.difference) *
-                                             (difference + error[j] + largestError));
-    double own = numerics::gamma(roundings.exp);
-    score[j] = std::exp(-difference);
-    error[j] = score[j] * (moved + own + moved * own) + roundings.exp * numerics::kUnderflow;
+    double moved =
+        error[j] + numerics::gamma(roundings.difference) * (difference + error[j] + largestError);
+    numerics::Value weight = rounded(numerics::exponential({-difference, moved}), roundings.exp);
+    score[j] = weight.value;
+    error[j] = weight.error;
     total += score[j];
   }
   std::fill(out, out + a.length, 0);

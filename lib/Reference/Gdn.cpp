@@ -7,6 +7,7 @@
 
 namespace planc::reference {
 
+using numerics::exponential;
 using numerics::rounded;
 using numerics::times;
 using numerics::Value;
@@ -24,7 +25,7 @@ Status evaluateNode(plan::GdnGatesOp op, Frame &frame) {
       const numerics::Part &exp = frame.part(op, "exp");
       Value rate = applied(exp, exponential({std::min(aLog[h], 20.0), 0}));
       Value t = rounded(plus(ba.at(a), {dtBias[h], 0}), frame.roundings(op, "add"));
-      t.value = std::min(t.value, 20.0);
+      t = atMost(t, 20);
       Value step = applied(frame.part(op, "log1p"), logOnePlus(applied(exp, exponential(t))));
       Value exponent = rounded(times(rate, step), frame.roundings(op, "product"));
       exponent.value = -exponent.value;

@@ -51,11 +51,10 @@ LaunchShape AttentionEmitter::shape() const {
 void AttentionEmitter::noteArithmetic() {
   using enum numerics::LevelKind;
   Operation *op = parts.attention;
-  double scale = 1 / std::sqrt(double(parts.headDim));
+  double unit = 1 / std::sqrt(double(parts.headDim));
   b.note(op, numerics::sum("scores", {{fused, uint32_t(8 * parts.chunks)},
                                       {tree, uint32_t(parts.lanes)},
-                                      {numerics::LevelKind::scale,
-                                       double(float(scale)) == scale ? 1u : 2u}}));
+                                      {scale, double(float(unit)) == unit ? 1u : 2u}}));
   b.note(op, numerics::rounding("difference", 1));
   b.note(op, KernelBuilder::Function::Exp);
   numerics::Level joined = {numerics::LevelKind::merge, kMergeWidth, kSlicePositions};

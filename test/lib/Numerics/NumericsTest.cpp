@@ -229,7 +229,7 @@ static double reached(const std::function<long double(long double)> &f, double x
 
 TEST(functions_move_as_far_as_their_arguments_let_them) {
   for (double x : {-80.0, -20.0, -3.0, -0.5, 0.0, 1e-3, 0.7, 4.0, 30.0, 80.0})
-    for (double error : {1e-12, 1e-7, 1e-3, 0.25}) {
+    for (double error : {1e-12, 1e-7, 1e-3, 0.25, 3.0}) {
       auto check = [&](auto &&f, Value result, const char *name) {
         if (result.error < 1e-13 * std::fabs(result.value))
           return; // 80 bits would not show it
@@ -245,13 +245,21 @@ TEST(functions_move_as_far_as_their_arguments_let_them) {
       };
       check([](long double v) { return std::exp(v); }, exponential({x, error}), "exp");
       check([](long double v) { return 1 / (1 + std::exp(-v)); }, logistic({x, error}), "sigmoid");
-      if (x >= 0 && error < 1 + x)
+      if (x >= 0 && error <= x)
         check([](long double v) { return std::log1p(v); }, logOnePlus({x, error}), "log1p");
       if (x > 2 * error) {
         check([](long double v) { return 1 / v; }, reciprocal({x, error}), "1/x");
         check([](long double v) { return 1 / std::sqrt(v); }, inverseRoot({x, error}), "1/sqrt");
       }
     }
+  // What is all but unknown stays a number, or has no bound; it is never no number.
+  CHECK_EQ(logistic({-1e15, 1e8}).error, 0x1p-52);
+  CHECK(logistic({0.5, 1e30}).error < 0.7);
+  CHECK_EQ(exponential({-1e15, 1e8}).error, 0);
+  CHECK(std::isinf(exponential({0, 1e8}).error));
+  CHECK_EQ(times({0, 0}, {1, INFINITY}).error, 0);
+  CHECK_EQ(atMost({25, 6}, 20).error, 1);
+  CHECK(std::fabs(logOnePlus({1, 100}).error - (std::log1p(101) - std::log1p(1))) < 1e-12);
   CHECK(std::isinf(reciprocal({1, 1}).error));
   CHECK(std::isinf(inverseRoot({1, 2}).error));
 }

@@ -25,8 +25,10 @@ struct Judged {
     Result<Evaluation> made =
         evaluate(kernel.plan->kernel("k"), kernel.arguments, options, {}, this->arithmetic);
     restore();
-    if (!made.ok())
-      return check::fail(__FILE__, __LINE__, made.error().message);
+    if (!made.ok()) {
+      check::fail(__FILE__, __LINE__, made.error().message);
+      return;
+    }
     evaluation = std::move(*made);
     for (size_t i = 0; i < evaluation.outputs.size(); ++i)
       stored.push_back(encode(evaluation.output(i)));

@@ -48,7 +48,8 @@ public:
     for (mlir::Operation &op : body.without_terminator()) {
       numerics::Node &node = nodes.emplace_back();
       node.op = op.getName().stripDialect().str();
-      for (std::string_view part : numerics::partsOf(node.op).value())
+      std::vector<std::string_view> parts = numerics::partsOf(node.op).value();
+      for (std::string_view part : parts)
         node.parts.push_back(numerics::rounding(std::string(part), 1));
     }
     return nodes;
