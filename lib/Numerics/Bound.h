@@ -78,7 +78,9 @@ inline Value logistic(Value x) {
   double s = of(x.value);
   if (x.error < 1)
     return {s, s / (1 + std::exp(x.value)) * std::expm1(x.error)};
-  return {s, std::max(of(x.value + x.error) - s, s - of(x.value - x.error)) + 0x1p-52};
+  // What the differences lose by being rounded is a part of the largest of their terms.
+  double most = of(x.value + x.error);
+  return {s, std::max(most - s, s - of(x.value - x.error)) + 0x1p-51 * most};
 }
 
 /// log(1 + x) for x >= 0, steepest where the argument is least, which is not below 0.

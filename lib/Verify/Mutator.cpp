@@ -115,7 +115,11 @@ std::optional<std::string> Mutator::objection(Case &given, const Outcome &outcom
   reference::Options how;
   how.kvBlock = unsigned(options.kvBlock);
   how.threads = 1;
-  Result<reference::Report> report = judge(kernel, given.inputs, outcome, how);
+  std::string why; // by the bounds of the kernel as it should be
+  const CompiledKernel *as = unmutated(why);
+  if (!as)
+    return why;
+  Result<reference::Report> report = judge(kernel, *as, given.inputs, outcome, how);
   if (!report.ok())
     return report.error().message;
   for (const reference::EdgeReport &edge : report->edges)
