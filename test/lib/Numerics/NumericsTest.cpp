@@ -253,7 +253,7 @@ TEST(functions_move_as_far_as_their_arguments_let_them) {
       }
     }
   // What is all but unknown stays a number, or has no bound; it is never no number.
-  CHECK_EQ(logistic({-1e15, 1e8}).error, 0x1p-52);
+  CHECK_EQ(logistic({-1e15, 1e8}).error, 0);
   CHECK(logistic({0.5, 1e30}).error < 0.7);
   CHECK_EQ(exponential({-1e15, 1e8}).error, 0);
   CHECK(std::isinf(exponential({0, 1e8}).error));

@@ -1,4 +1,5 @@
 """Prints random DAGs of row-wise nodes, for planc-kernel-test. usage: random-rows.py SEED COUNT"""
+import re
 import os
 import random
 import sys
@@ -23,6 +24,9 @@ class RandomRows:
             getattr(self, choice.choice(["add", "add", "gate", "norm", "norm", "head_norm", "l2", "gated_norm", "silu_mul",
                                          "split", "rope", "conv"]))()
         stored = [value for value in self.made if choice.random() < 0.6]
+        # What nobody reads is stored: a plan has no node for nothing.
+        text = "\n".join(self.k.lines)
+        stored += [value for value in self.made if len(re.findall(re.escape(value[0]) + r"\b", text)) == 1]
         self.k.store(*dict.fromkeys(stored or self.made[-1:] or [self.residual()]))
 
     def value(self):
