@@ -45,8 +45,8 @@ Result<ProgramMemory> planrt::memoryOf(const bundle::Manifest &manifest,
   ProgramMemory memory;
   for (const bundle::Weight &weight : manifest.weights)
     (weight.host ? memory.hostWeights : memory.weights) += weight.bytes + weight.scale_bytes;
-  memory.states = size->slots * size->slotBytes;
-  memory.kv = uint64_t(size->blocks) * size->blockBytes;
+  memory.states = size->stateBytes();
+  memory.kv = size->kvBytes();
   memory.workspace = program.workspace.bytes;
   memory.scratch = program.workspace.scratch_bytes + 4 * program.workspace.counters;
   return memory;

@@ -23,9 +23,12 @@ static constexpr uint32_t maxSequences = 1u << 20;
 Result<SessionSize> SessionSize::of(const bundle::Manifest &manifest,
                                     const SessionOptions &options) {
   const bundle::Model &model = manifest.model;
-  if (options.sequences == 0 || options.sequences > maxSequences || options.kvTokens < 0)
-    return makeError(ErrorKind::Usage, "a session of {} sequences with {} tokens makes no sense",
-                     options.sequences, options.kvTokens);
+  if (options.sequences == 0 || options.sequences > maxSequences)
+    return makeError(ErrorKind::Usage,
+                     "a session of {} sequences is not possible, expected 1 to {}",
+                     options.sequences, maxSequences);
+  if (options.kvTokens < 0)
+    return makeError(ErrorKind::Usage, "a KV cache of {} tokens is not possible", options.kvTokens);
   SessionSize size;
   size.slots = options.slots ? options.slots : options.sequences * (options.inPlace ? 1 : 2);
   uint32_t least = options.sequences + (options.inPlace ? 0 : 1);
@@ -33,6 +36,10 @@ Result<SessionSize> SessionSize::of(const bundle::Manifest &manifest,
     return makeError(ErrorKind::Usage,
                      "{} state slots are too few: {} sequences need at least {}{}", size.slots,
                      options.sequences, least, options.inPlace ? "" : " (or `in_place`)");
+  // A step needs no more than one slot to read and one to write of each.
+  if (size.slots > 2 * options.sequences)
+    return makeError(ErrorKind::Usage, "{} state slots are too many: {} sequences use at most {}",
+                     size.slots, options.sequences, 2 * options.sequences);
   int64_t perSequence = model.blocksPerSequence(), all = perSequence * options.sequences;
   size.blocks = all;
   if (options.kvTokens) // every sequence but one may leave its last block nearly empty
@@ -65,6 +72,10 @@ Result<std::shared_ptr<Session>> Session::open(WeightsPtr weights, const Session
   Result<SessionSize> size = SessionSize::of(weights->bundle()->manifest(), options);
   if (!size.ok())
     return size.takeError();
+  if (Status status =
+          checkMemory(*weights->device(), size->bytes(), "states and KV cache of the session take");
+      !status.ok())
+    return status.takeError();
   std::shared_ptr<Session> session(new Session(std::move(weights), options, *size));
   if (Status status = session->allocate(); !status.ok())
     return status.takeError();
@@ -72,10 +83,6 @@ Result<std::shared_ptr<Session>> Session::open(WeightsPtr weights, const Session
 }
 
 Status Session::allocate() {
-  if (Status status = checkMemory(*owner->device(), stateBytes() + kvBytes(),
-                                  "states and KV cache of the session take");
-      !status.ok())
-    return status;
   for (const bundle::State &state : owner->bundle()->manifest().states) {
     bool isPaged = state.kind == "paged";
     uint64_t units = isPaged ? uint64_t(size.blocks) : size.slots;
@@ -213,8 +220,7 @@ Status Session::checkRows(std::span<const uint32_t> sequences, const int32_t *to
       return makeError(ErrorKind::Usage, "sequence {} is in the step twice", sequence);
     if (!tokens && exists(sequence) && states[sequence].next < 0)
       return makeError(ErrorKind::Usage,
-                       "sequence {} has no next token: its last step has not asked for one",
-                       sequence);
+                       "sequence {} has no next token: no step since has asked for one", sequence);
     int32_t token = tokens ? tokens[i] : exists(sequence) ? states[sequence].next : 0;
     if (Status status = checkRow(sequence, token); !status.ok())
       return status;

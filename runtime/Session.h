@@ -27,6 +27,10 @@ struct SessionSize {
   int64_t blocks = 0;
   uint64_t slotBytes = 0, blockBytes = 0; // of all states of a kind together
 
+  uint64_t stateBytes() const { return slots * slotBytes; }
+  uint64_t kvBytes() const { return uint64_t(blocks) * blockBytes; }
+  uint64_t bytes() const { return stateBytes() + kvBytes(); }
+
   static planc::Result<SessionSize> of(const planc::bundle::Manifest &manifest,
                                        const SessionOptions &options);
 };
@@ -82,8 +86,8 @@ public:
   uint64_t poolBytes(const std::string &state) const;
   planc::Status readPool(const std::string &state, uint64_t offset, std::span<std::byte> out) const;
 
-  uint64_t stateBytes() const { return size.slots * size.slotBytes; }
-  uint64_t kvBytes() const { return uint64_t(size.blocks) * size.blockBytes; }
+  uint64_t stateBytes() const { return size.stateBytes(); }
+  uint64_t kvBytes() const { return size.kvBytes(); }
 
   uint32_t sequences() const { return uint32_t(states.size()); }
   uint32_t freeSequences() const { return unused; }

@@ -165,6 +165,8 @@ Status Step::checkNext(const int32_t *next) const {
 Status Step::wait(int32_t *next) {
   if (!inFlight)
     return makeError(ErrorKind::Usage, "no step is running");
+  if (visiting)
+    return makeError(ErrorKind::Usage, "a visitor cannot wait for the step that it visits");
   if (Status status = checkNext(next); !status.ok())
     return status;
   wantsArgmax = next;
@@ -179,7 +181,6 @@ Status Step::wait(int32_t *next) {
 Status Step::end(Status status, const int32_t *next) {
   inFlight = false;
   visitor = nullptr;
-  visiting.reset();
   if (status.ok()) {
     owner->commit(rows(), next);
     ++steps;
@@ -306,9 +307,13 @@ Status Step::capture(Run &run) {
 //===----------------------------------------------------------------------===//
 
 Status Step::visit(size_t entry, bool done) {
+  if (!visitor)
+    return {};
   const bundle::Launch &launch = plan.launch_list[entry];
   visiting = {launch.group, done};
-  return visitor ? (*visitor)(entry, launch, done) : Status();
+  Status status = (*visitor)(entry, launch, done);
+  visiting.reset();
+  return status;
 }
 
 /// Waits for every kernel.

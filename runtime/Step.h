@@ -46,6 +46,8 @@ public:
   planc::Status checkNext(const int32_t *next) const;
   /// Ends the step in flight; `next`, where not null, receives the argmax of each sequence.
   planc::Status wait(int32_t *next);
+  /// A visitor is at work.
+  bool isVisited() const { return visiting.has_value(); }
   /// From any thread.
   void cancel() { cancelled.store(true, std::memory_order_relaxed); }
 

@@ -262,8 +262,9 @@ typedef struct planrt_session_options {
   size_t size;
   uint32_t sequences; /* that may exist at once; 0: one */
   int in_place; /* otherwise a step writes the slot that it reads, unless a fork shares it: less
-                         memory, but a step that fails on the device leaves its sequences unusable
-                         until they are truncated to 0 or freed */
+                         memory, but a step that fails or is cancelled once the device has begun
+                         leaves its sequences without a state: PLANRT_ERR_INPUT until they are
+                         truncated to 0 or freed */
   int64_t kv_tokens; /* 0: room for max_context tokens a sequence; else for this many in all */
   uint32_t slots;    /* of recurrent states; 0: two a sequence, or one `in_place`. Since 0.2 */
 } planrt_session_options;
@@ -429,8 +430,9 @@ typedef int (*planrt_visitor)(void *user, const planrt_launch *launch, int done)
 
 /* planrt_step_run, group by group: `visit` is called before (done = 0) and after (done = 1) every
  * entry of the launch list, with the device idle. It may call planrt_step_buffer_read,
- * planrt_session_state_read and planrt_weights_read. If it ends the step, the status is
- * PLANRT_ERR_CANCELLED and the message says at which group. Since 0.1. */
+ * planrt_session_state_read, planrt_weights_read and planrt_step_cancel; what would run or change the
+ * step or its sequences is refused, and a step that it frees is freed when the call is over. If it
+ * ends the step, the status is PLANRT_ERR_CANCELLED and the message says at which group. Since 0.1. */
 PLANRT_API planrt_status planrt_step_run_visited(planrt_step *step, uint32_t count,
                                                  const uint32_t *sequences, const int32_t *tokens,
                                                  int32_t *next, planrt_visitor visit, void *user,

@@ -32,6 +32,7 @@ struct planrt_session {
 };
 struct planrt_step {
   std::unique_ptr<planrt::Step> impl;
+  bool freed = false; // by its own visitor
 };
 
 namespace planrt::api {

@@ -86,24 +86,40 @@ planrt_status planrt_bundle_find_program(const planrt_bundle *bundle, const char
   });
 }
 
+namespace {
+/// A program and what it would take with a session.
+struct Request {
+  const bundle::Program *program;
+  ProgramMemory memory;
+};
+} // namespace
+
+static Result<Request> requestOf(const planrt_bundle *bundle, uint32_t index,
+                                 const planrt_session_options *options) {
+  Result<const bundle::Program *> program = programAt(bundle, index);
+  if (!program.ok())
+    return program.takeError();
+  Result<SessionOptions> session = sessionOptions(options);
+  if (!session.ok())
+    return session.takeError();
+  Result<ProgramMemory> memory = memoryOf(bundle->impl->manifest(), **program, *session);
+  if (!memory.ok())
+    return memory.takeError();
+  return Request{*program, *memory};
+}
+
 planrt_status planrt_program_memory(const planrt_bundle *bundle, uint32_t index,
                                     const planrt_session_options *options, planrt_memory *out,
                                     planrt_error **error) {
   return guard(error, [&]() -> Status {
     if (Status status = require({{bundle, "bundle"}, {out, "out"}}); !status.ok())
       return status;
-    Result<const bundle::Program *> program = programAt(bundle, index);
-    if (!program.ok())
-      return program.takeError();
-    Result<SessionOptions> session = sessionOptions(options);
-    if (!session.ok())
-      return session.takeError();
-    Result<ProgramMemory> memory = memoryOf(bundle->impl->manifest(), **program, *session);
-    if (!memory.ok())
-      return memory.takeError();
-    return writeStruct(planrt_memory{sizeof(planrt_memory), memory->weights, memory->hostWeights,
-                                     memory->states, memory->kv, memory->workspace,
-                                     memory->scratch},
+    Result<Request> request = requestOf(bundle, index, options);
+    if (!request.ok())
+      return request.takeError();
+    const ProgramMemory &memory = request->memory;
+    return writeStruct(planrt_memory{sizeof(planrt_memory), memory.weights, memory.hostWeights,
+                                     memory.states, memory.kv, memory.workspace, memory.scratch},
                        out);
   });
 }
@@ -114,18 +130,12 @@ planrt_status planrt_preflight(const planrt_bundle *bundle, const planrt_device 
   return guard(error, [&]() -> Status {
     if (Status status = require({{bundle, "bundle"}, {device, "device"}}); !status.ok())
       return status;
-    Result<const bundle::Program *> program = programAt(bundle, index);
-    if (!program.ok())
-      return program.takeError();
-    Result<SessionOptions> session = sessionOptions(options);
-    if (!session.ok())
-      return session.takeError();
-    if (Status status = checkImages(*bundle->impl, *device->impl, **program); !status.ok())
+    Result<Request> request = requestOf(bundle, index, options);
+    if (!request.ok())
+      return request.takeError();
+    if (Status status = checkImages(*bundle->impl, *device->impl, *request->program); !status.ok())
       return status;
-    Result<ProgramMemory> memory = memoryOf(bundle->impl->manifest(), **program, *session);
-    if (!memory.ok())
-      return memory.takeError();
-    return checkMemory(*device->impl, memory->onDevice(),
-                       fmt::format("program \"{}\" takes", (*program)->name));
+    return checkMemory(*device->impl, request->memory.onDevice(),
+                       fmt::format("program \"{}\" takes", request->program->name));
   });
 }

@@ -26,7 +26,12 @@ planrt_status planrt_step_open(planrt_session *session, const char *program,
   });
 }
 
-void planrt_step_free(planrt_step *step) { delete step; }
+void planrt_step_free(planrt_step *step) {
+  if (step && step->impl->isVisited())
+    step->freed = true; // planrt_step_run_visited is still at work on it
+  else
+    delete step;
+}
 
 const char *planrt_step_image(const planrt_step *step) {
   return step ? step->impl->image().c_str() : "";
@@ -99,7 +104,7 @@ static planrt_launch describe(size_t index, const bundle::Launch &launch) {
 planrt_status planrt_step_run_visited(planrt_step *step, uint32_t count, const uint32_t *sequences,
                                       const int32_t *tokens, int32_t *next, planrt_visitor visit,
                                       void *user, planrt_error **error) {
-  return guard(error, [&]() -> Status {
+  planrt_status result = guard(error, [&]() -> Status {
     if (Status status =
             require({{step, "step"}, {sequences, "sequences"}, {(void *)visit, "visit"}});
         !status.ok())
@@ -113,6 +118,9 @@ planrt_status planrt_step_run_visited(planrt_step *step, uint32_t count, const u
     };
     return runStep(*step->impl, count, sequences, tokens, next, &visitor);
   });
+  if (step && step->freed)
+    delete step;
+  return result;
 }
 
 planrt_status planrt_step_logits(const planrt_step *step, uint32_t row, float *out, uint64_t count,

@@ -128,6 +128,45 @@ TEST(a_cancelled_step_stops_before_its_next_kernel) {
   CHECK_EQ(planrt_sequence_length(handles.session, 0), 0);
 }
 
+TEST(a_visitor_cannot_run_its_own_step) {
+  Handles handles;
+  REQUIRE(handles.open());
+  struct Seen {
+    planrt_step *step;
+    int refused = 0;
+  } seen{handles.step};
+  auto visit = [](void *user, const planrt_launch *, int) {
+    auto *seen = static_cast<Seen *>(user);
+    uint32_t sequence = 0;
+    int32_t token = 1;
+    seen->refused += planrt_step_wait(seen->step, &token, nullptr) == PLANRT_ERR_ARGUMENT;
+    seen->refused +=
+        planrt_step_run(seen->step, 1, &sequence, &token, nullptr, nullptr) == PLANRT_ERR_ARGUMENT;
+    return 0;
+  };
+  uint32_t sequence = 0;
+  int32_t token = 5, next = -1;
+  Oracle oracle;
+  CHECK_EQ(
+      planrt_step_run_visited(handles.step, 1, &sequence, &token, &next, visit, &seen, nullptr),
+      PLANRT_OK);
+  CHECK_EQ(seen.refused, 20); // two calls, before and after each of five entries
+  CHECK_EQ(next, Oracle::argmax(oracle.step(5)));
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 1);
+  // Freed by its visitor, a step comes to its end first.
+  auto freeIt = [](void *user, const planrt_launch *launch, int) {
+    if (launch->group == 1)
+      planrt_step_free(static_cast<planrt_step *>(user));
+    return 0;
+  };
+  CHECK_EQ(planrt_step_run_visited(handles.step, 1, &sequence, &token, &next, freeIt, handles.step,
+                                   nullptr),
+           PLANRT_OK);
+  handles.step = nullptr;
+  CHECK_EQ(next, Oracle::argmax(oracle.step(5)));
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 2);
+}
+
 TEST(greedy_goes_on_with_what_was_chosen) {
   Handles handles;
   REQUIRE(handles.open());
@@ -139,7 +178,7 @@ TEST(greedy_goes_on_with_what_was_chosen) {
     return handles.status;
   };
   CHECK_EQ(run(nullptr, &next), PLANRT_ERR_ARGUMENT);
-  CHECK_CONTAINS(handles.message, "sequence 0 has no next token: its last step has not asked");
+  CHECK_CONTAINS(handles.message, "sequence 0 has no next token: no step since has asked for one");
   Oracle oracle;
   REQUIRE(run(&token, &next) == PLANRT_OK);
   std::vector<float> expected = oracle.step(token);

@@ -226,10 +226,13 @@ TEST(slots_run_out) {
   Handles handles;
   planrt_session_options options = sessionOf(2);
   options.slots = 2;
-  planrt_error *error = nullptr;
   handles.open(&options);
   CHECK_EQ(handles.status, PLANRT_ERR_ARGUMENT);
   CHECK_CONTAINS(handles.message, "2 state slots are too few: 2 sequences need at least 3");
+  options.slots = 4000000000u; // refused before anything is made for them
+  handles.open(&options);
+  CHECK_EQ(handles.status, PLANRT_ERR_ARGUMENT);
+  CHECK_CONTAINS(handles.message, "4000000000 state slots are too many: 2 sequences use at most 4");
   options.slots = 3;
   REQUIRE(handles.open(&options));
   Oracle oracles[2];
@@ -241,5 +244,4 @@ TEST(slots_run_out) {
   CHECK_CONTAINS(handles.message, "sequence 1 needs a state slot, all 3 of the session are taken");
   CHECK_EQ(usage(handles).free_slots, 1u);
   step(handles, {{1, &oracles[1]}}, 9);
-  (void)error;
 }
