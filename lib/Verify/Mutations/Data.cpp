@@ -239,16 +239,10 @@ static DataSites findNoDecay(plan::KernelOp kernel) {
 
 std::vector<DataSite> dataSites(MutationKind kind, plan::KernelOp kernel) {
   switch (kind) {
-#define PLANC_MUTATION_Plan(Name)
-#define PLANC_MUTATION_Gpu(Name)
-#define PLANC_MUTATION_Data(Name)                                                                  \
+#define PLANC_DATA_MUTATION(Name, text, likely, description)                                       \
   case MutationKind::Name:                                                                         \
     return find##Name(kernel);
-#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
 #include "lib/Verify/Mutations.def"
-#undef PLANC_MUTATION_Plan
-#undef PLANC_MUTATION_Gpu
-#undef PLANC_MUTATION_Data
   default:
     return {};
   }

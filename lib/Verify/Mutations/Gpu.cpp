@@ -234,17 +234,11 @@ void GpuFinder::findWrongExtremum() {
 Sites gpuSites(MutationKind kind, plan::KernelOp kernel, EmittedKernel &emitted) {
   GpuFinder finder(kernel, emitted);
   switch (kind) {
-#define PLANC_MUTATION_Plan(Name)
-#define PLANC_MUTATION_Gpu(Name)                                                                   \
+#define PLANC_GPU_MUTATION(Name, text, likely, description)                                        \
   case MutationKind::Name:                                                                         \
     finder.find##Name();                                                                           \
     break;
-#define PLANC_MUTATION_Data(Name)
-#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
 #include "lib/Verify/Mutations.def"
-#undef PLANC_MUTATION_Plan
-#undef PLANC_MUTATION_Gpu
-#undef PLANC_MUTATION_Data
   default:
     break;
   }

@@ -43,14 +43,8 @@ class GpuFinder {
 public:
   GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted);
 
-#define PLANC_MUTATION_Plan(Name)
-#define PLANC_MUTATION_Gpu(Name) void find##Name();
-#define PLANC_MUTATION_Data(Name)
-#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
+#define PLANC_GPU_MUTATION(Name, text, likely, description) void find##Name();
 #include "lib/Verify/Mutations.def"
-#undef PLANC_MUTATION_Plan
-#undef PLANC_MUTATION_Gpu
-#undef PLANC_MUTATION_Data
 
   Sites sites;
 

@@ -26,14 +26,8 @@ class PlanFinder {
 public:
   explicit PlanFinder(PlanCopy &copy) : copy(copy) {}
 
-#define PLANC_MUTATION_Plan(Name) void find##Name();
-#define PLANC_MUTATION_Gpu(Name)
-#define PLANC_MUTATION_Data(Name)
-#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
+#define PLANC_PLAN_MUTATION(Name, text, likely, description) void find##Name();
 #include "lib/Verify/Mutations.def"
-#undef PLANC_MUTATION_Plan
-#undef PLANC_MUTATION_Gpu
-#undef PLANC_MUTATION_Data
 
   Sites sites;
 
@@ -227,17 +221,11 @@ void PlanFinder::findSwappedResults() {
 Sites planSites(MutationKind kind, PlanCopy &copy) {
   PlanFinder finder(copy);
   switch (kind) {
-#define PLANC_MUTATION_Plan(Name)                                                                  \
+#define PLANC_PLAN_MUTATION(Name, text, likely, description)                                       \
   case MutationKind::Name:                                                                         \
     finder.find##Name();                                                                           \
     break;
-#define PLANC_MUTATION_Gpu(Name)
-#define PLANC_MUTATION_Data(Name)
-#define PLANC_MUTATION(stage, Name, text, likely, description) PLANC_MUTATION_##stage(Name)
 #include "lib/Verify/Mutations.def"
-#undef PLANC_MUTATION_Plan
-#undef PLANC_MUTATION_Gpu
-#undef PLANC_MUTATION_Data
   default:
     break;
   }

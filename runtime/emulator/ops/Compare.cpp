@@ -186,13 +186,12 @@ struct Comparison {
 };
 } // namespace
 
-template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
+/// What `make` gives for the relation, which it takes as a template argument.
+template <class Make> static Comparison forRelation(Relation relation, Make make) {
+  switch (relation) {
 #define PLANEMU_RELATION(R)                                                                        \
   case Relation::R:                                                                                \
-    return {chain<setPredicate<Relation::R, Unordered, T, Read>>,                                  \
-            setPredicates<Relation::R, Unordered, T, Read>,                                        \
-            setRegister<Relation::R, Unordered, T, Read>};
-  switch (relation) {
+    return make.template operator()<Relation::R>();
     PLANEMU_RELATION(Eq)
     PLANEMU_RELATION(Ne)
     PLANEMU_RELATION(Lt)
@@ -201,11 +200,18 @@ template <class T, class Read, bool Unordered> static Comparison comparison(Rela
     PLANEMU_RELATION(Ge)
     PLANEMU_RELATION(Num)
     PLANEMU_RELATION(Nan)
+#undef PLANEMU_RELATION
   case Relation::Count:
     break;
   }
-#undef PLANEMU_RELATION
   return {};
+}
+
+template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
+  return forRelation(relation, []<Relation R>() -> Comparison {
+    return {chain<setPredicate<R, Unordered, T, Read>>, setPredicates<R, Unordered, T, Read>,
+            setRegister<R, Unordered, T, Read>};
+  });
 }
 
 template <class T, class Read> static Comparison integerComparison(Relation relation) {
@@ -217,24 +223,9 @@ static Comparison floatComparison(Relation relation, bool unordered) {
 }
 
 template <class Format, bool Unordered> static Comparison pairComparison(Relation relation) {
-#define PLANEMU_RELATION(R)                                                                        \
-  case Relation::R:                                                                                \
-    return {nullptr, setPairs<Relation::R, Unordered, Format>,                                     \
-            setRegisterPairs<Relation::R, Unordered, Format>};
-  switch (relation) {
-    PLANEMU_RELATION(Eq)
-    PLANEMU_RELATION(Ne)
-    PLANEMU_RELATION(Lt)
-    PLANEMU_RELATION(Le)
-    PLANEMU_RELATION(Gt)
-    PLANEMU_RELATION(Ge)
-    PLANEMU_RELATION(Num)
-    PLANEMU_RELATION(Nan)
-  case Relation::Count:
-    break;
-  }
-#undef PLANEMU_RELATION
-  return {};
+  return forRelation(relation, []<Relation R>() -> Comparison {
+    return {nullptr, setPairs<R, Unordered, Format>, setRegisterPairs<R, Unordered, Format>};
+  });
 }
 
 static Comparison halfComparison(Type type, const Spelling &s, bool ftz) {
