@@ -19,6 +19,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <link.h>
 #include <map>
 #include <thread>
 
@@ -66,11 +67,33 @@ private:
 };
 } // namespace
 
+/// The file that this code was loaded from: a program, or the library that a program links.
+static std::string ownCodeFile() {
+  std::string file;
+  dl_iterate_phdr(
+      [](dl_phdr_info *object, size_t, void *result) {
+        auto here = reinterpret_cast<uintptr_t>(&ownCodeFile);
+        for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+          const auto &segment = object->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD ||
+              here - (object->dlpi_addr + segment.p_vaddr) >= segment.p_memsz)
+            continue;
+          // The program itself is the object without a name.
+          *static_cast<std::string *>(result) =
+              *object->dlpi_name ? object->dlpi_name : "/proc/self/exe";
+          return 1;
+        }
+        return 0;
+      },
+      &file);
+  return file;
+}
+
 /// Changes whenever the compiler's own code does: kernels are looked up before the code that makes
 /// them has run. Empty if it cannot be told, which rules the cache out.
 static std::string ownCodeVersion() {
-  auto program = MemoryBuffer::getFile("/proc/self/exe", false, false);
-  return program ? utohexstr(xxh3_64bits((*program)->getBuffer())) : std::string();
+  auto code = MemoryBuffer::getFile(ownCodeFile(), false, false);
+  return code ? utohexstr(xxh3_64bits((*code)->getBuffer())) : std::string();
 }
 
 struct Codegen::Impl {

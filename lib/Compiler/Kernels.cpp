@@ -114,7 +114,10 @@ planc::compileKernels(ArrayRef<plan::KernelOp> kernels, ArrayRef<const Target *>
       continue;
     }
     complete = false;
-    if (!result.error.empty())
+    if (result.image)
+      emitError(item.kernel.getLoc())
+          << "internal error: what its schedule said of it cannot be read back";
+    else if (!result.error.empty())
       emitError(item.kernel.getLoc()) << result.error;
   }
   if (!complete)
