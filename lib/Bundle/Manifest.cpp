@@ -320,13 +320,27 @@ Json bundle::toJson(const std::vector<numerics::Node> &arithmetic) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Where a value stands: its key or index, and what holds it. Only a refusal writes the path out,
+/// since a manifest has tens of thousands of values.
+struct Place {
+  const Place *parent = nullptr;
+  std::string_view key = {};
+  size_t index = 0;
+
+  std::string path() const {
+    if (!parent)
+      return "";
+    return parent->path() + "/" + (key.data() ? std::string(key) : std::to_string(index));
+  }
+};
+
 /// Reads one object; the first problem is kept in `problem`, with the path that leads to it.
 class Reader {
 public:
-  Reader(const Json &object, std::string path, std::string &problem)
-      : object(object), path(std::move(path)), problem(problem) {
+  Reader(const Json &object, const Place &place, std::string &problem)
+      : object(object), place(place), problem(problem) {
     if (!object.is_object())
-      refuse(this->path, "expected an object");
+      refuse(place, "expected an object");
   }
 
   template <class T> void operator()(const char *name, T &value) {
@@ -339,10 +353,10 @@ public:
       at = std::find_if(members.begin(), members.end(),
                         [&](const auto &member) { return member.first == name; });
     if (at == members.end())
-      return refuse(path, fmt::format("key \"{}\" is missing", name));
+      return refuse(place, fmt::format("key \"{}\" is missing", name));
     next = size_t(at - members.begin()) + 1;
     known.push_back(name);
-    read(at->second, path + "/" + name, value);
+    read(at->second, Place{&place, name}, value);
   }
 
   /// After all fields: is there a key that no field claimed?
@@ -351,16 +365,16 @@ public:
       return;
     for (const auto &[key, value] : object.items())
       if (std::find(known.begin(), known.end(), key) == known.end())
-        return refuse(path, fmt::format("unknown key \"{:.60}\"", key));
+        return refuse(place, fmt::format("unknown key \"{:.60}\"", key));
   }
 
 private:
-  void refuse(const std::string &where, const std::string &what) {
+  void refuse(const Place &where, const std::string &what) {
     if (problem.empty())
-      problem = fmt::format("{}: {}", where.empty() ? "/" : where, what);
+      problem = fmt::format("{}: {}", where.parent ? where.path() : "/", what);
   }
 
-  template <class T> void read(const Json &json, const std::string &where, T &value) {
+  template <class T> void read(const Json &json, const Place &where, T &value) {
     if constexpr (std::is_same_v<T, bool>) {
       if (!json.is_boolean())
         return refuse(where, "expected true or false");
@@ -382,43 +396,42 @@ private:
       reader.finish();
     }
   }
-  template <class T>
-  void read(const Json &json, const std::string &where, std::optional<T> &value) {
+  template <class T> void read(const Json &json, const Place &where, std::optional<T> &value) {
     if (json.is_null())
       return value.reset();
     read(json, where, value.emplace());
   }
-  template <class T> void read(const Json &json, const std::string &where, std::vector<T> &values) {
+  template <class T> void read(const Json &json, const Place &where, std::vector<T> &values) {
     if (!json.is_array())
       return refuse(where, "expected a list");
     values.resize(json.size());
     for (size_t i = 0; i < json.size() && problem.empty(); ++i)
-      read(json[i], fmt::format("{}/{}", where, i), values[i]);
+      read(json[i], Place{&where, {}, i}, values[i]);
   }
-  void read(const Json &json, const std::string &where, Dim3 &dim) {
+  void read(const Json &json, const Place &where, Dim3 &dim) {
     if (!json.is_array() || json.size() != 3)
       return refuse(where, "expected three numbers");
     for (size_t i = 0; i < 3 && problem.empty(); ++i)
-      readNumber(json[i], fmt::format("{}/{}", where, i), dim[i]);
+      readNumber(json[i], Place{&where, {}, i}, dim[i]);
   }
   template <class T>
-  void read(const Json &json, const std::string &where, std::map<std::string, T> &values) {
+  void read(const Json &json, const Place &where, std::map<std::string, T> &values) {
     if (!json.is_object())
       return refuse(where, "expected an object");
     for (const auto &[key, member] : json.items()) {
       checkText(key, where);
       if (problem.empty())
-        read(member, where + "/" + key, values[key]);
+        read(member, Place{&where, key}, values[key]);
     }
   }
 
   /// Names go through C interfaces, which would cut them.
-  void checkText(const std::string &text, const std::string &where) {
+  void checkText(const std::string &text, const Place &where) {
     if (text.find('\0') != std::string::npos)
       refuse(where, "a string with a NUL byte");
   }
 
-  template <class T> void readNumber(const Json &json, const std::string &where, T &value) {
+  template <class T> void readNumber(const Json &json, const Place &where, T &value) {
     // Non-negative numbers are all that a manifest has; the parser calls these unsigned.
     if (!json.is_number_unsigned())
       return refuse(where, "expected a non-negative integer");
@@ -428,7 +441,7 @@ private:
                                        std::numeric_limits<T>::max()));
     value = T(number);
   }
-  template <class E> void readWord(const Json &json, const std::string &where, E &value) {
+  template <class E> void readWord(const Json &json, const Place &where, E &value) {
     if (json.is_string())
       for (const auto &word : wordsOf(E{}))
         if (json.get_ref<const std::string &>() == word.text) {
@@ -442,7 +455,7 @@ private:
   }
 
   const Json &object;
-  std::string path;
+  const Place &place;
   std::string &problem;
   std::vector<std::string_view> known;
   size_t next = 0;
@@ -452,7 +465,8 @@ private:
 Result<Manifest> bundle::fromJson(const Json &json) {
   Manifest manifest;
   std::string problem;
-  Reader reader(json, "", problem);
+  Place top;
+  Reader reader(json, top, problem);
   if (problem.empty()) {
     fields(reader, manifest);
     reader.finish();
@@ -466,7 +480,8 @@ Result<std::vector<numerics::Node>> bundle::arithmeticFromJson(const Json &json)
   std::vector<numerics::Node> arithmetic;
   std::string problem;
   for (size_t i = 0; json.is_array() && i < json.size() && problem.empty(); ++i) {
-    Reader reader(json[i], fmt::format("/{}", i), problem);
+    Place top, place{&top, {}, i};
+    Reader reader(json[i], place, problem);
     if (problem.empty()) {
       fields(reader, arithmetic.emplace_back());
       reader.finish();
@@ -507,19 +522,13 @@ uint64_t Pattern::count() const {
   return product;
 }
 
-/// The numbers of the n-th combination, the last index running fastest.
-static std::vector<uint64_t> combination(const Pattern &pattern, uint64_t n) {
-  std::vector<uint64_t> numbers(pattern.indices.size());
-  for (size_t i = numbers.size(); i-- > 0;) {
-    uint64_t extent = pattern.indices[i].last - pattern.indices[i].first + 1;
+std::string Pattern::name(uint64_t n) const {
+  std::vector<uint64_t> numbers(indices.size());
+  for (size_t i = indices.size(); i-- > 0;) {
+    uint64_t extent = indices[i].last - indices[i].first + 1;
     numbers[i] = n % extent;
     n /= extent;
   }
-  return numbers;
-}
-
-std::string Pattern::name(uint64_t n) const {
-  std::vector<uint64_t> numbers = combination(*this, n);
   std::string result = text[0];
   for (size_t i = 0; i < numbers.size(); ++i)
     result += fmt::format("{}{}", indices[i].first + numbers[i], text[i + 1]);
@@ -527,10 +536,13 @@ std::string Pattern::name(uint64_t n) const {
 }
 
 uint64_t Pattern::offset(uint64_t n, const Part &part) const {
-  std::vector<uint64_t> numbers = combination(*this, n);
+  // Asked for each tensor of each weight whenever a bundle is opened: hence no list of the numbers.
   uint64_t result = part.offset;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    result += numbers[i] * part.strides[i];
+  for (size_t i = indices.size(); i-- > 0;) {
+    uint64_t extent = indices[i].last - indices[i].first + 1;
+    result += n % extent * part.strides[i];
+    n /= extent;
+  }
   return result;
 }
 

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Support/Json.h"
 
+#include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <vector>
 
@@ -12,7 +14,9 @@ using namespace planc;
 
 namespace {
 
-/// Builds one value; `stack` holds the containers that are open.
+/// Builds one value. What an open container has so far lies at the end of `values` and `keys`, and
+/// moves into the container when that closes: grown in place, a vector of members would be copied,
+/// since their keys are constant.
 class Builder : public nlohmann::json_sax<Json> {
 public:
   Builder(Json &root, unsigned maxDepth) : root(root), maxDepth(maxDepth) {}
@@ -24,15 +28,25 @@ public:
   bool number_float(number_float_t value, const string_t &) override { return add(value); }
   bool string(string_t &value) override { return add(std::move(value)); }
   bool binary(binary_t &) override { return refuse("a binary value"); }
-  bool start_object(std::size_t) override { return open(Json::object()); }
-  bool start_array(std::size_t) override { return open(Json::array()); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+
+  bool end_object() override {
+    Json::object_t members;
+    members.reserve(values.size() - levels.back().value);
+    for (size_t value = levels.back().value, key = levels.back().key; key < keys.size();)
+      members.emplace_back(std::move(keys[key++]), std::move(values[value++]));
+    return close(std::move(members));
+  }
+  bool end_array() override {
+    auto first = values.begin() + ptrdiff_t(levels.back().value);
+    return close(Json::array_t(std::move_iterator(first), std::move_iterator(values.end())));
+  }
 
   bool key(string_t &value) override {
-    if (!keys.back().insert(value).second)
+    if (occurs(value))
       return refuse(fmt::format("key \"{}\" occurs twice", abbreviate(value)));
-    pendingKey = std::move(value);
+    keys.push_back(std::move(value));
     return true;
   }
 
@@ -45,6 +59,13 @@ public:
   std::string problem;
 
 private:
+  /// An open container: where in `values` and `keys` its own begin.
+  struct Level {
+    size_t value, key;
+    std::unordered_set<std::string> many; ///< The keys, of an object with `manyKeys` and more.
+  };
+  static constexpr size_t manyKeys = 32;
+
   /// Messages name a key, they do not echo a megabyte of it.
   static std::string abbreviate(const std::string &text) {
     return text.size() <= 80 ? text : text.substr(0, 77) + "...";
@@ -56,45 +77,44 @@ private:
     return false;
   }
 
+  /// Few keys are compared one by one, many go into a set: to hash all would take most of the time.
+  bool occurs(const std::string &key) {
+    auto first = keys.begin() + ptrdiff_t(levels.back().key);
+    if (size_t(keys.end() - first) < manyKeys)
+      return std::find(first, keys.end(), key) != keys.end();
+    auto &many = levels.back().many;
+    if (many.empty())
+      many.insert(first, keys.end());
+    return !many.insert(key).second;
+  }
+
   template <class T> bool add(T &&value) {
-    place(Json(std::forward<T>(value)));
+    if (levels.empty())
+      root = Json(std::forward<T>(value));
+    else
+      values.emplace_back(std::forward<T>(value));
     return true;
   }
 
-  Json *place(Json value) {
-    if (stack.empty())
-      return &(root = std::move(value));
-    Json &parent = *stack.back();
-    if (!parent.is_object()) {
-      parent.push_back(std::move(value));
-      return &parent.back();
-    }
-    // ordered_json looks keys up linearly; uniqueness is known, so append to its vector directly.
-    auto &members = parent.get_ref<Json::object_t &>();
-    members.push_back({std::move(pendingKey), std::move(value)});
-    return &members.back().second;
-  }
-
-  bool open(Json container) {
-    if (stack.size() >= maxDepth)
+  bool open() {
+    if (levels.size() >= maxDepth)
       return refuse(fmt::format("nested deeper than {} levels", maxDepth));
-    // The parent does not grow while this container is open, so the pointer stays valid.
-    stack.push_back(place(std::move(container)));
-    keys.emplace_back();
+    levels.push_back({values.size(), keys.size(), {}});
     return true;
   }
 
-  bool close() {
-    stack.pop_back();
-    keys.pop_back();
-    return true;
+  template <class Container> bool close(Container container) {
+    values.resize(levels.back().value);
+    keys.resize(levels.back().key);
+    levels.pop_back();
+    return add(std::move(container));
   }
 
   Json &root;
   unsigned maxDepth;
-  std::vector<Json *> stack;
-  std::vector<std::unordered_set<std::string>> keys;
-  std::string pendingKey;
+  std::vector<Json> values;
+  std::vector<std::string> keys;
+  std::vector<Level> levels;
 };
 
 } // namespace
