@@ -355,6 +355,13 @@ void Memory::zero(std::uint64_t address, std::uint64_t bytes) {
   }
 }
 
+void Memory::expectWhole(std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t HugePage = 2u << 20;
+  std::uint64_t first = roundUp(address, HugePage), last = (address + bytes) / HugePage * HugePage;
+  if (first < last)
+    madvise(pointer(first), last - first, MADV_HUGEPAGE); // a wish; nothing depends on it
+}
+
 void Memory::lend(std::uint64_t address, std::uint64_t bytes) {
   if (bytes)
     regions[address] = {bytes, Kind::Lent, true, 0, nullptr};

@@ -66,6 +66,9 @@ public:
   /// Zeros a covered range. Whole pages are given back to the host instead of being written, so
   /// that clearing a large pool does not commit it.
   void zero(std::uint64_t address, std::uint64_t bytes);
+  /// A copy or a fill will now write all of a covered range: large ranges get large pages, which
+  /// ranges that are only touched here and there do not.
+  void expectWhole(std::uint64_t address, std::uint64_t bytes);
   /// Makes host memory of the caller valid for the time of a launch (its parameters).
   void lend(std::uint64_t address, std::uint64_t bytes);
   void takeBack(std::uint64_t address);

@@ -154,6 +154,8 @@ CUresult Driver::runCopy(Context &context, const CopyWork &work) {
   bool within = from.type != CU_MEMORYTYPE_HOST && written && ownerOf(from.first) == written;
   for (std::uint64_t z = 0; z < c.Depth; ++z)
     for (std::uint64_t y = 0; y < c.Height; ++y) {
+      if (written)
+        written->memory->expectWhole(to.row(z, y), c.WidthInBytes);
       std::memmove(reinterpret_cast<void *>(to.row(z, y)),
                    reinterpret_cast<const void *>(from.row(z, y)), c.WidthInBytes);
       if (written)
@@ -185,9 +187,12 @@ CUresult Driver::runFill(Context &context, const FillWork &work) {
                           " elements leaves its allocation; the address is " +
                           context.memory->describe(row));
     context.memory->wrote(row, bytes);
-    if (f.value == 0)
+    if (f.value == 0) {
       context.memory->zero(row, bytes);
-    else if (f.elementSize == 1)
+      continue;
+    }
+    context.memory->expectWhole(row, bytes);
+    if (f.elementSize == 1)
       std::memset(reinterpret_cast<void *>(row), static_cast<int>(f.value), f.width);
     else if (f.elementSize == 2)
       std::fill_n(reinterpret_cast<std::uint16_t *>(row), f.width,
