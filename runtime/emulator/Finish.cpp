@@ -420,6 +420,7 @@ void Decoder::finish() {
       if (pending.list)
         inst.flags |= Inst::List;
       lists.push_back(list);
+      kernel->strongAccesses |= (inst.flags & Inst::ScopeGpu) != 0;
       kernel->insts.push_back(inst);
       if (!pending.left) {
         if (pending.instead)

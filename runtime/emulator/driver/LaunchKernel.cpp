@@ -206,9 +206,10 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
     PLANEMU_TRY(prepareWorkspace(context, launch.workspace));
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
-  // One thread where the order of CTAs shows: in reports, in how long they wait for each other, in
-  // sums of floats.
-  launch.serial = checks != 0 || counts || launch.kernel->floatAtomics;
+  // One thread where the order of CTAs shows: in reports, in counts of how long they wait for each
+  // other, in sums of floats.
+  launch.serial =
+      checks != 0 || (counts && launch.kernel->strongAccesses) || launch.kernel->floatAtomics;
   std::optional<LaunchObserver> observer;
   if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
     if (races.nearlyFull()) {

@@ -20,10 +20,17 @@ void Traffic::add(const Traffic &other) {
   ideal += other.ideal;
 }
 
-void SectorSet::add(std::uint64_t sector) {
-  if (sector / 64 >= words.size())
-    words.resize(sector / 64 + 1);
-  words[sector / 64] |= 1ull << (sector % 64);
+void SectorSet::add(std::uint64_t first, std::uint64_t last) {
+  if (last / 64 >= words.size())
+    words.resize(last / 64 + 1);
+  for (std::uint64_t word = first / 64; word <= last / 64; ++word) {
+    std::uint64_t bits = ~0ull;
+    if (word == first / 64)
+      bits &= ~0ull << (first % 64);
+    if (word == last / 64)
+      bits &= ~0ull >> (63 - last % 64);
+    words[word] |= bits;
+  }
 }
 
 void SectorSet::add(const SectorSet &other) {
@@ -86,8 +93,37 @@ static std::uint32_t groupOf(std::uint32_t bytes) {
   return bytes <= 4 ? 32 : std::max(1u, 128 / bytes);
 }
 
+/// The common case: 32 rows that follow each other in one tensor. False if it is another.
+bool Counters::countRows(const Inst &inst, const Access &access, Traffic &traffic,
+                         Direction direction) {
+  if (!access.whole || access.sizes)
+    return false;
+  const std::uint64_t bytes = 32ull * access.bytes;
+  Tensor &tensor = tensors[tensorOf(inst, access.whole)];
+  if (access.whole + bytes > tensor.low + tensor.bytes)
+    return false;
+  if (direction != Store)
+    tensor.loaded += bytes;
+  if (direction != Load)
+    tensor.stored += bytes;
+  traffic.bytes += bytes;
+  const std::uint64_t together = std::uint64_t(groupOf(access.bytes)) * access.bytes;
+  for (std::uint64_t done = 0; done < bytes; done += together)
+    traffic.transfers += (access.whole + done + together - 1) / SectorBytes -
+                         (access.whole + done) / SectorBytes + 1;
+  std::uint64_t first = access.whole / SectorBytes - tensor.low / SectorBytes;
+  std::uint64_t last = (access.whole + bytes - 1) / SectorBytes - tensor.low / SectorBytes;
+  if (direction != Store)
+    tensor.loadedSectors.add(first, last);
+  if (direction != Load)
+    tensor.storedSectors.add(first, last);
+  return true;
+}
+
 void Counters::countGlobal(const Inst &inst, const Access &access, std::uint32_t lanes,
                            Traffic &traffic, Direction direction) {
+  if (lanes == ~0u && countRows(inst, access, traffic, direction))
+    return;
   std::uint32_t group = groupOf(access.bytes);
   std::uint64_t seen[64];
   for (std::uint32_t first = 0; first < 32; first += group) {
@@ -112,9 +148,9 @@ void Counters::countGlobal(const Inst &inst, const Access &access, std::uint32_t
         seen[count++] = sector;
         std::uint64_t index = sector - tensor.low / SectorBytes;
         if (direction != Store)
-          tensor.loadedSectors.add(index);
+          tensor.loadedSectors.add(index, index);
         if (direction != Load)
-          tensor.storedSectors.add(index);
+          tensor.storedSectors.add(index, index);
       }
     }
     traffic.transfers += count;
@@ -128,21 +164,22 @@ void Counters::countShared(const Warp &warp, const Access &access, std::uint32_t
   std::uint32_t all = 0;
   for (std::uint32_t first = 0; first < 32; first += group) {
     std::uint32_t here = lanes & ((group == 32 ? ~0u : (1u << group) - 1) << first);
-    std::uint32_t words[128], count = 0, inBank[BankCount] = {}, most = 0;
+    std::uint32_t words[BankCount][128], inBank[BankCount] = {}, most = 0;
     for (; here; here &= here - 1) {
       unsigned lane = static_cast<unsigned>(std::countr_zero(here));
       std::uint32_t offset = static_cast<std::uint32_t>(access.of(lane) - low);
       traffic.bytes += access.bytes;
       for (std::uint32_t word = offset / BankBytes; word <= (offset + access.bytes - 1) / BankBytes;
            ++word) {
-        if (std::find(words, words + count, word) != words + count)
+        std::uint32_t *bank = words[word % BankCount], &count = inBank[word % BankCount];
+        if (std::find(bank, bank + count, word) != bank + count)
           continue;
-        words[count++] = word;
-        most = std::max(most, ++inBank[word % BankCount]);
+        bank[count++] = word;
+        most = std::max(most, count);
+        ++all;
       }
     }
     traffic.transfers += most;
-    all += count;
   }
   traffic.ideal += (all + BankCount - 1) / BankCount;
 }

@@ -35,7 +35,8 @@ struct Traffic {
 /// One bit a sector.
 class SectorSet {
 public:
-  void add(std::uint64_t sector);
+  /// Sectors `first` to `last`.
+  void add(std::uint64_t first, std::uint64_t last);
   void add(const SectorSet &other);
   std::uint64_t count() const;
 
@@ -69,6 +70,7 @@ private:
   };
 
   std::size_t tensorOf(const Inst &inst, std::uint64_t host);
+  bool countRows(const Inst &inst, const Access &access, Traffic &traffic, Direction direction);
   void countGlobal(const Inst &inst, const Access &access, std::uint32_t lanes, Traffic &traffic,
                    Direction direction);
   void countShared(const Warp &warp, const Access &access, std::uint32_t lanes, Traffic &traffic);
