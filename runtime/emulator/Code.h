@@ -236,7 +236,7 @@ struct Kernel {
   std::uint32_t staticShared = 0;  // bytes; dynamic shared memory starts after them
   std::uint32_t dynamicAlign = 16; // of .extern .shared
   std::uint32_t localBytes = 0;    // of one thread, its stack included
-  bool floatAtomics = false;       // the order of its CTAs decides the bits of its results
+  bool orderedCtas = false;        // run one after the other: the order decides sums of floats
   bool strongAccesses = false;     // a CTA may learn what others have done so far
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;

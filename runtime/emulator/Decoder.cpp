@@ -199,6 +199,9 @@ void Decoder::openFrame(Frame &inner) {
     fail("too many registers");
   for (Type type : inner.function->registers)
     newVirtual(bitsOf(type));
+  for (std::uint32_t n = 0; n < inner.function->registers.size(); ++n)
+    if (inner.function->registers[n] == Type::B128)
+      upperHalves[inner.firstRegister + n] = newVirtual(64);
 }
 
 void Decoder::decodeFunction(Frame &inner) {

@@ -17,6 +17,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 namespace planemu {
@@ -96,6 +97,10 @@ public:
   /// `type` for an immediate or a sink).
   unsigned defWide(const Operand &operand, Type type);
   unsigned useWide(const Operand &operand, Type type);
+  /// The lower and the upper half of a register of 128 bits, each as one of 64. An immediate is
+  /// extended with its sign.
+  void defHalf(const Operand &operand, unsigned half);
+  void useHalf(const Operand &operand, unsigned half);
   /// Appends a constant of `bits` bits.
   void useConstant(std::uint64_t value, unsigned bits);
   /// Says that operand `n` was read some other way.
@@ -172,7 +177,8 @@ public:
   /// The operands appended are: number, threads (or constant 0), source predicate, destination.
   void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned);
   const PtxModule &ptx() const { return module; }
-  void noteFloatAtomic() { kernel->floatAtomics = true; }
+  /// CTAs must run one after the other on one thread.
+  void noteOrderedCtas() { kernel->orderedCtas = true; }
   /// Counts an addition, subtraction or multiplication on `type` that has no rounding modifier.
   void noteContractible(Type type);
 
@@ -234,6 +240,7 @@ private:
   void markTaken(const Operand &operand);
   void append(std::uint32_t id, bool isDef);
   std::uint32_t registerId(const Operand &operand) const;
+  std::uint32_t halfOf(const Operand &operand, unsigned half) const;
   std::string describe(const Operand &operand) const;
 
   // Finish.cpp: from virtual registers to the final Kernel
@@ -250,10 +257,13 @@ private:
   std::unique_ptr<Kernel> kernel;
 
   std::vector<Virtual> virtuals; // 0 is the true predicate
+  // Of a register of 128 bits: its upper half. Its own entry in `virtuals` is the lower one.
+  std::unordered_map<std::uint32_t, std::uint32_t> upperHalves;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> constantIds;
   std::unordered_map<const Variable *, std::uint32_t> sharedOffsets;
-  std::vector<Reference> references; // of all Pendings
-  std::uint32_t appended = 0;        // first reference of the Inst being built
+  std::optional<std::uint32_t> reservedShared; // where it starts, if the kernel asks
+  std::vector<Reference> references;           // of all Pendings
+  std::uint32_t appended = 0;                  // first reference of the Inst being built
   std::vector<PendingBlock> blocks;
   std::vector<std::uint32_t> sequence; // blocks as they appear in the text
   std::vector<std::uint32_t> offsets;  // of each virtual, after assignSlots

@@ -306,7 +306,7 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     return a.first != b.first ? a.first < b.first : a.dense < b.dense;
   });
 
-  // Classes by width: predicate, 16, 32, 64 bits. A slot is free again strictly after the last
+  // Classes by width: predicate, 16, 32, 64 bits, which a half of 128 has too. A slot is free again strictly after the last
   // position of its interval, so a destination never shares with a source of the same instruction.
   auto classOf = [&](std::uint32_t id) {
     unsigned bits = virtuals[id].bits;
@@ -358,7 +358,7 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
   }
   for (std::uint32_t n = 0; n < registers.size(); ++n)
     if (liveIn[0][n / 64] >> (n % 64) & 1) {
-      unsigned bits = virtuals[registers[n]].bits;
+      unsigned bits = std::min<unsigned>(64, virtuals[registers[n]].bits);
       kernel->readFirst.push_back({offsets[registers[n]], bits == 1 ? 4 : 4 * bits});
     }
 }

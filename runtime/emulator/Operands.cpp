@@ -185,6 +185,27 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
   for (unsigned n = 0; n < 32; ++n)
     if (name == "%envreg" + std::to_string(n))
       return constant(Constant::Bits, 0, bits);
+  // Shared memory that belongs to the toolkit: cooperative_groups keeps the barriers of groups of
+  // several warps in it, 288 bytes from offset 1 on.
+  constexpr std::uint32_t ReservedBytes = 1024;
+  constexpr std::pair<std::string_view, std::uint32_t> Reserved[] = {
+      {"%reserved_smem_offset_begin", 0},
+      {"%reserved_smem_offset_0", 0},
+      {"%reserved_smem_offset_1", ReservedBytes / 2},
+      {"%reserved_smem_offset_end", ReservedBytes}};
+  for (const auto &[row, offset] : Reserved)
+    if (row == name) {
+      if (!reservedShared) {
+        Variable region;
+        region.name = name;
+        region.align = 16;
+        region.bytes = ReservedBytes;
+        reservedShared = allocate(kernel->staticShared, region);
+      }
+      return constant(Constant::Bits, *reservedShared + offset, bits);
+    }
+  if (name == "%reserved_smem_offset_cap")
+    return constant(Constant::Bits, ReservedBytes, bits);
   for (std::string_view clock :
        {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"})
     if (clock == name)
@@ -290,6 +311,24 @@ unsigned Decoder::useWide(const Operand &op, Type type) {
   markTaken(op);
   append(registerId(op), false);
   return bits;
+}
+
+std::uint32_t Decoder::halfOf(const Operand &op, unsigned half) const {
+  if (registerBits(op) != 128)
+    fail(describe(op) + " is not a register of 128 bits");
+  return half ? upperHalves.at(registerId(op)) : registerId(op);
+}
+
+void Decoder::defHalf(const Operand &op, unsigned half) {
+  markTaken(op);
+  append(op.kind == Operand::Sink ? newVirtual(64) : halfOf(op, half), true);
+}
+
+void Decoder::useHalf(const Operand &op, unsigned half) {
+  markTaken(op);
+  if (op.kind == Operand::Immediate)
+    return useConstant(half ? 0 - (op.bits >> 63) : op.bits, 64);
+  append(halfOf(op, half), false);
 }
 
 void Decoder::useConstant(std::uint64_t value, unsigned bits) {

@@ -123,7 +123,7 @@ void Parser::parseBodyDirective(Function &function) {
 void Parser::parseRegisters(Function &function) {
   Token typeToken = lexer.take();
   Type type = typeNamed(typeToken.text);
-  if (type == Type::None || type == Type::B128)
+  if (type == Type::None)
     fail(typeToken, "no registers of type '" + std::string(typeToken.text) + "'");
   Scope &scope = scopes.back();
   do {

@@ -209,7 +209,7 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   // One thread where the order of CTAs shows: in reports, in counts of how long they wait for each
   // other, in sums of floats.
   launch.serial =
-      checks != 0 || (counts && launch.kernel->strongAccesses) || launch.kernel->floatAtomics;
+      checks != 0 || (counts && launch.kernel->strongAccesses) || launch.kernel->orderedCtas;
   std::optional<LaunchObserver> observer;
   if ((checks & ~PLANEMU_CHECK_MEM) || counts) {
     if (races.nearlyFull()) {

@@ -137,6 +137,59 @@ static void selectVector(Decoder &d, bool returns, Op op, Type type, unsigned co
   }
 }
 
+/// Operands: the halves of the destination, address, the halves of b and of c. The CTAs of a kernel
+/// that has them run on one thread.
+template <Where Space, class Base, Op O> static void atomicWide(Warp &w, const Inst &i) {
+  u32 mask = executing(w, i);
+  if (!mask)
+    return;
+  Rows rows;
+  formAddresses<Base>(w, i.ops[2], i.imm, rows.host);
+  resolve<Space, 16>(w, i, mask, Space == Where::Shared ? "atom.shared" : "atom.global", rows);
+  observe(w, i, AccessKind::Atomic, mask, 16, rows);
+  auto half = [&](int operand, int lane) { return at<u64>(w, i.ops[operand])[lane]; };
+  for (u32 left = mask; left; left &= left - 1) {
+    int lane = __builtin_ctz(left);
+    char *address =
+        rows.whole ? rows.whole + lane * 16 : reinterpret_cast<char *>(rows.host.of[lane]);
+    if (!address)
+      continue;
+    u64 old[2], b[2] = {half(3, lane), half(4, lane)}, c[2] = {half(5, lane), half(6, lane)};
+    std::memcpy(old, address, 16);
+    if (O == Op::Exch)
+      std::memcpy(address, b, 16);
+    else if (std::memcmp(old, b, 16) == 0)
+      std::memcpy(address, c, 16);
+    at<u64>(w, i.ops[0])[lane] = old[0];
+    at<u64>(w, i.ops[1])[lane] = old[1];
+  }
+}
+
+template <Op O> static Exec placeWide(Where where, unsigned baseBits) {
+  if (where == Where::Shared)
+    return baseBits == 32 ? atomicWide<Where::Shared, u32, O> : atomicWide<Where::Shared, u64, O>;
+  return baseBits == 64 ? atomicWide<Where::Global, u64, O> : nullptr;
+}
+
+static void selectWide(Decoder &d, Op op, Space space, unsigned order) {
+  if (op != Op::Exch && op != Op::Cas)
+    d.failType(Type::B128);
+  d.noteOrderedCtas();
+  for (unsigned half = 0; half < 2; ++half)
+    d.defHalf(d.operand(0), half);
+  Decoder::Address address = d.useAddress(1, space);
+  for (unsigned source = 2; source < 4; ++source)
+    for (unsigned half = 0; half < 2; ++half)
+      d.useHalf(d.operand(op == Op::Cas ? source : 2), half);
+  Where where = whereOf(d, address.space);
+  Exec run = op == Op::Cas ? placeWide<Op::Cas>(where, address.baseBits)
+                           : placeWide<Op::Exch>(where, address.baseBits);
+  if (!run)
+    d.failType(Type::B128);
+  d.emitList(run, address.offset, order);
+  d.needsRegionCache();
+}
+
 Op takeOperation(Decoder &d) {
   static constexpr struct {
     const char *text;
@@ -182,7 +235,9 @@ static void selectAtomic(Decoder &d, bool returns) {
   }
   // Integers add up to the same in any order, floats do not.
   if (isHalf(type) || type == Type::F32 || type == Type::F64)
-    d.noteFloatAtomic();
+    d.noteOrderedCtas();
+  if (type == Type::B128)
+    return count == 1 ? selectWide(d, op, space, order) : d.failType(type);
   if (count > 1)
     return selectVector(d, returns, op, type, count, space, order);
   unsigned n = 0;

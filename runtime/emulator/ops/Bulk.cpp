@@ -263,7 +263,7 @@ void selectBulkReduce(Decoder &d) {
   if (isHalf(type))
     op = halfOp(op, type);
   if (isFloat)
-    d.noteFloatAtomic();
+    d.noteOrderedCtas();
   Exec run = findReduction(op, type);
   if (!run)
     d.failType(type);

@@ -442,6 +442,8 @@ static Type takeMemoryType(Decoder &d) {
 
 /// 256 bits at once: eight words or four double words, of global memory.
 static void requireWide(Decoder &d, Space space, unsigned count, Type type) {
+  if (count > 1 && type == Type::B128)
+    d.failType(type);
   if (count == 8 && bitsOf(type) != 32)
     d.failType(type);
   if (count * bitsOf(type) > 128 && space != Space::Global && space != Space::Generic)
@@ -472,6 +474,41 @@ static void loadAndWiden(Decoder &d, Space space, unsigned order, unsigned count
     d.emitBeside(InstClass::Fence, fenceAll);
 }
 
+/// 128 bits as two of 64. They are one access, so CTAs that use strong ones to talk to each other
+/// must not run at once: the host's moves of 16 bytes are no single ones.
+static void selectWideLd(Decoder &d, Space space, const Ordering &ordering) {
+  const Operand &to = d.operand(0);
+  if (d.isKernelParameter(1) && (space == Space::Param || space == Space::Generic)) {
+    for (unsigned half = 0; half < 2; ++half) {
+      d.defHalf(to, half);
+      d.useKernelParameter(1, 8 * half, Type::B64, 64);
+      d.emit(copyOf(d, 64));
+    }
+    return;
+  }
+  if (ordering.modifier)
+    d.noteOrderedCtas();
+  d.defHalf(to, 0);
+  d.defHalf(to, 1);
+  Decoder::Address address = d.useAddress(1, space);
+  d.emitList(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, false}),
+             address.offset, ordering.flags);
+  d.needsRegionCache();
+  if (ordering.flags & Inst::Acquire)
+    d.emitBeside(InstClass::Fence, fenceAll);
+}
+
+static void selectWideSt(Decoder &d, Space space, const Ordering &ordering) {
+  if (ordering.modifier)
+    d.noteOrderedCtas();
+  Decoder::Address address = d.useAddress(0, space);
+  d.useHalf(d.operand(1), 0);
+  d.useHalf(d.operand(1), 1);
+  d.emitList(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, true}),
+             address.offset, ordering.flags);
+  d.needsRegionCache();
+}
+
 void selectLd(Decoder &d) {
   Ordering ordering = takeOrdering(d, ".acquire", Inst::Acquire);
   unsigned order = ordering.flags;
@@ -487,6 +524,8 @@ void selectLd(Decoder &d) {
   requireWide(d, space, count, type);
   if ((to.kind == Operand::Vector) != (count > 1) || d.elements(0) != count)
     d.fail("the vector does not have " + std::to_string(count) + " elements");
+  if (type == Type::B128)
+    return selectWideLd(d, space, ordering);
   auto element = [&](unsigned n) -> const Operand & { return count == 1 ? to : to.parts[n]; };
 
   if (d.isKernelParameter(1) && (space == Space::Param || space == Space::Generic)) {
@@ -534,6 +573,8 @@ void selectSt(Decoder &d) {
     d.fail("the vector does not have " + std::to_string(count) + " elements");
   if (order & Inst::Release)
     d.emitBeside(InstClass::Fence, fenceAll);
+  if (type == Type::B128)
+    return selectWideSt(d, space, ordering);
   Decoder::Address address = d.useAddress(0, space);
   unsigned bits = 0;
   for (unsigned n = 0; n < count; ++n) {

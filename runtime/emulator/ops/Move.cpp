@@ -137,10 +137,46 @@ static bool selectSpecialVector(Decoder &d) {
   return true;
 }
 
+/// mov.b128: half by half. Vectors have two parts of 64 bits or four of 32.
+static void selectWideMov(Decoder &d) {
+  const Operand &to = d.operand(0), &from = d.operand(1);
+  const Operand *vector = to.kind == Operand::Vector     ? &to
+                          : from.kind == Operand::Vector ? &from
+                                                         : nullptr;
+  std::size_t parts = vector ? vector->parts.size() : 2;
+  if (parts != 2 && parts != 4)
+    d.fail("cannot split 128 bits into " + std::to_string(parts));
+  for (unsigned half = 0; half < 2; ++half) {
+    if (!vector || parts == 2) {
+      if (to.kind == Operand::Vector)
+        d.def(to.parts[half], 64);
+      else
+        d.defHalf(to, half);
+      if (from.kind == Operand::Vector)
+        d.use(from.parts[half], Type::B64);
+      else
+        d.useHalf(from, half);
+      d.emit(copyOf(d, 64));
+    } else if (vector == &to) {
+      d.def(to.parts[2 * half], 32);
+      d.def(to.parts[2 * half + 1], 32);
+      d.useHalf(from, half);
+      d.emit(unpack<u64, u32>);
+    } else {
+      d.defHalf(to, half);
+      d.use(from.parts[2 * half], Type::B32);
+      d.use(from.parts[2 * half + 1], Type::B32);
+      d.emit(pack<u64, u32>);
+    }
+  }
+}
+
 void selectMov(Decoder &d) {
   if (selectSpecialVector(d))
     return;
   Type type = d.takeType();
+  if (type == Type::B128)
+    return selectWideMov(d);
   if (isHalf(type))
     d.failType(type);
   unsigned bits = bitsOf(type);

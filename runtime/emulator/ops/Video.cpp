@@ -81,11 +81,10 @@ static u32 compute(const Spec &spec, u32 a, u32 b, u32 c) {
         apply(spec.op, element(a, at, width, spec.signedA), element(b, at, width, spec.signedB));
     if (spec.saturate)
       value = std::clamp(value, least, most);
-    u32 narrow = static_cast<u32>(value) & ((1u << width) - 1);
-    if (spec.accumulate)
-      result += static_cast<u32>(element(narrow, 0, width, spec.signedD));
+    if (spec.accumulate) // all of it: the difference of two signed bytes may be 255
+      result += static_cast<u32>(value);
     else
-      result |= narrow << at;
+      result |= (static_cast<u32>(value) & ((1u << width) - 1)) << at;
   }
   return result;
 }
@@ -123,6 +122,8 @@ static void select(Decoder &d, Video op, u8 width) {
   }
   spec.saturate = !set && d.take(".sat");
   spec.accumulate = d.take(".add");
+  if (spec.saturate && spec.accumulate)
+    d.fail("both .sat and .add");
   d.def(0, 32);
   for (unsigned n = 1; n < 4; ++n)
     d.use(n, Type::B32);
