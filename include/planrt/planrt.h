@@ -41,9 +41,11 @@
  *             each function; unless it says otherwise, nothing has changed.
  * State       There is no global state, but for the emulator, which is one for the process. Nothing
  *             is printed; libplanemu alone reads the environment (planemu.h).
- * Structs     Every struct begins with its size, which the caller sets: they may grow. Of options
- *             zero is always the initial value, so `memset` and `size` are all that a language
- *             without the _init functions needs; NULL instead of options means the initial ones.
+ * Structs     Every struct begins with its size, which the caller sets: they may grow. An older size
+ *             is taken as it is, a newer one if what is behind is zero; one that ends inside a
+ *             field is PLANRT_ERR_ARGUMENT. Of options zero is always the initial value, so `memset`
+ *             and `size` are all that a language without the _init functions needs; NULL instead
+ *             of options means the initial ones.
  *===------------------------------------------------------------------------------------------===*/
 #ifndef PLANRT_PLANRT_H
 #define PLANRT_PLANRT_H

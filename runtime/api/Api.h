@@ -10,8 +10,8 @@
 #include "include/planrt/planrt.h"
 
 #include "runtime/Step.h"
+#include "runtime/api/Structs.h"
 
-#include <cstring>
 #include <new>
 
 struct planrt_error {
@@ -70,33 +70,6 @@ template <class Handle, class T> planc::Status give(planc::Result<T> result, Han
   if (!result.ok())
     return result.takeError();
   *out = new Handle{std::move(*result)};
-  return {};
-}
-
-/// What the caller's version of an options struct has; zero behind it.
-template <class Options> planc::Status readOptions(const Options *given, Options &out) {
-  std::memset(&out, 0, sizeof out);
-  if (!given)
-    return {};
-  if (given->size < sizeof given->size)
-    return planc::makeError(planc::ErrorKind::Usage, "the size of an options struct is not set");
-  // A newer program may ask for what this library does not have.
-  for (size_t i = sizeof out; i < given->size; ++i)
-    if (reinterpret_cast<const char *>(given)[i])
-      return planc::makeError(planc::ErrorKind::Usage,
-                              "an options struct of {} bytes asks for more than this planrt knows, "
-                              "which is {} bytes",
-                              given->size, sizeof out);
-  std::memcpy(&out, given, std::min(given->size, sizeof out));
-  return {};
-}
-
-/// Fills an output struct as far as the caller's version of it goes.
-template <class Struct> planc::Status writeStruct(Struct value, Struct *out) {
-  if (out->size < sizeof out->size)
-    return planc::makeError(planc::ErrorKind::Usage, "the size of an output struct is not set");
-  value.size = std::min(out->size, sizeof value);
-  std::memcpy(out, &value, value.size);
   return {};
 }
 

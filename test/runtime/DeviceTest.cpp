@@ -37,10 +37,75 @@ TEST(options_of_other_versions) {
   memory[sizeof memory - 1] = std::byte(1);
   Handles asks;
   CHECK_EQ(open(asks, *options), PLANRT_ERR_ARGUMENT);
-  CHECK_CONTAINS(asks.message, "asks for more than this planrt knows");
-  options->size = 0;
+  CHECK_CONTAINS(asks.message, "a planrt_device_options of 72 bytes sets what this planrt does not "
+                               "know, at byte 71; it knows 56 bytes");
+  options->size = 20;
   CHECK_EQ(open(asks, *options), PLANRT_ERR_ARGUMENT);
-  CHECK_CONTAINS(asks.message, "the size of an options struct is not set");
+  CHECK_CONTAINS(asks.message, "the `size` of a planrt_device_options is 20; expected 56, or less "
+                               "of an older planrt.h: 16, 24, 32, 40, 48");
+}
+
+/// `call` with a struct of `bytes` bytes, at every size: taken are sizes at which a struct may end,
+/// which is a word that no field reaches over, and larger ones while there is nothing behind.
+template <class Call> static void checkSizes(size_t bytes, size_t longField, Call call) {
+  std::vector<std::byte> memory(1100);
+  for (size_t size = 0; size <= memory.size(); ++size) {
+    bool right = size >= 16 && size % 8 == 0 && (size <= longField || size == bytes);
+    std::memset(memory.data(), 0, memory.size());
+    std::memcpy(memory.data(), &size, sizeof size);
+    planrt_status expected =
+        right || (size > bytes && size <= 1024) ? PLANRT_OK : PLANRT_ERR_ARGUMENT;
+    if (planrt_status status = call(memory.data()); status != expected)
+      check::fail(__FILE__, __LINE__, fmt::format("size {} gives {}", size, int(status)));
+  }
+}
+
+TEST(every_struct_has_a_size) {
+  Handles handles;
+  planrt_step_options timed;
+  planrt_step_options_init(&timed);
+  timed.timeline = 1;
+  REQUIRE(handles.open(nullptr, &timed));
+  REQUIRE(handles.run({0}, {1}) == PLANRT_OK);
+  auto sizes = [&]<class T>(T *, size_t longField, auto call) {
+    checkSizes(sizeof(T), longField, [&](void *memory) { return call(static_cast<T *>(memory)); });
+  };
+  auto within = [&]<class T>(T *kind, auto call) { sizes(kind, sizeof(T), call); };
+  within((planrt_program_info *)nullptr, [&](planrt_program_info *info) {
+    return planrt_bundle_program_info(handles.bundle, 0, info, nullptr);
+  });
+  within((planrt_device_options *)nullptr, [&](planrt_device_options *options) {
+    planrt_device *device = nullptr;
+    planrt_status status = planrt_device_open(sample::deviceName(), options, &device, nullptr);
+    planrt_device_free(device);
+    return status;
+  });
+  within((planrt_weights_options *)nullptr, [&](planrt_weights_options *options) {
+    planrt_weights *weights = nullptr;
+    planrt_status status =
+        planrt_weights_random(handles.bundle, handles.device, 1, options, &weights, nullptr);
+    planrt_weights_free(weights);
+    return status;
+  });
+  within((planrt_session_options *)nullptr, [&](planrt_session_options *options) {
+    planrt_session *session = nullptr;
+    planrt_status status = planrt_session_open(handles.weights, options, &session, nullptr);
+    planrt_session_free(session);
+    return status;
+  });
+  within((planrt_step_options *)nullptr, [&](planrt_step_options *options) {
+    planrt_step *step = nullptr;
+    planrt_status status = planrt_step_open(handles.session, nullptr, options, &step, nullptr);
+    planrt_step_free(step);
+    return status;
+  });
+  within((planrt_memory *)nullptr,
+         [&](planrt_memory *memory) { return planrt_step_memory(handles.step, memory, nullptr); });
+  within((planrt_session_usage *)nullptr, [&](planrt_session_usage *usage) {
+    return planrt_session_get_usage(handles.session, usage, nullptr);
+  });
+  sizes((planrt_slice *)nullptr, offsetof(planrt_slice, launch),
+        [&](planrt_slice *slice) { return planrt_step_slice(handles.step, 1, slice, nullptr); });
 }
 
 TEST(gpu_has_no_emulator_options) {
