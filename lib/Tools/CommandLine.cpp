@@ -8,7 +8,9 @@
 #include "include/planemu/planemu.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 using namespace planc;
 using namespace planc::tools;
@@ -103,8 +105,12 @@ Result<std::vector<Given>> tools::readArguments(const std::vector<std::string> &
 // Output
 //===----------------------------------------------------------------------===//
 
+/// Of the first write to standard output that failed.
+static int outputError = 0;
+
 void tools::print(std::FILE *file, const std::string &text) {
-  std::fwrite(text.data(), 1, text.size(), file);
+  if (std::fwrite(text.data(), 1, text.size(), file) < text.size() && file == stdout)
+    outputError = outputError ? outputError : errno;
 }
 
 int tools::fail(const char *tool, const Error &error) {
@@ -118,4 +124,14 @@ int tools::fail(const char *tool, const Error &error) {
   default:
     return 1;
   }
+}
+
+int tools::finish(const char *tool, int code) {
+  if (std::fflush(stdout) != 0 && !outputError)
+    outputError = errno;
+  if (!outputError)
+    return code;
+  int failed = fail(tool, makeError(ErrorKind::Environment, "cannot write to standard output: {}",
+                                    std::strerror(outputError)));
+  return code ? code : failed;
 }

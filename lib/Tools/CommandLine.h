@@ -107,6 +107,9 @@ void print(std::FILE *file, const std::string &text);
 /// Prints the error, with the tool's name where no file is at fault, and gives the exit code.
 int fail(const char *tool, const Error &error);
 
+/// What main returns: `code`, unless standard output could not be written.
+int finish(const char *tool, int code);
+
 } // namespace planc::tools
 
 #endif // PLANC_LIB_TOOLS_COMMANDLINE_H

@@ -188,8 +188,8 @@ static int run(const Options &options) {
   return judge(results);
 }
 
-int main(int argc, char **argv) {
-  Result<Options> options = parseOptions({argv + 1, argv + argc});
+static int run(const std::vector<std::string> &arguments) {
+  Result<Options> options = parseOptions(arguments);
   if (!options.ok()) {
     int code = fail(tool, options.error());
     if (code == 2)
@@ -206,3 +206,5 @@ int main(int argc, char **argv) {
     return fail(tool, {"out of memory", ErrorKind::Memory});
   }
 }
+
+int main(int argc, char **argv) { return finish(tool, run({argv + 1, argv + argc})); }

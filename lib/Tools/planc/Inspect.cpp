@@ -8,56 +8,78 @@
 #include "lib/Tools/planc/Inspect.h"
 #include "lib/Bundle/Inspect.h"
 
-#include <iostream>
-#include <string_view>
+#include "lib/Tools/CommandLine.h"
 
-static int usageError(const std::string &message) {
-  std::cerr << "planc: error: " << message
-            << "\nusage: planc inspect OUT.bundle [--json]\n"
-               "       planc inspect --explain OUT.bundle "
-               "[KERNEL]\n";
-  return 2;
+using namespace planc;
+using namespace planc::tools;
+
+static constexpr const char *tool = "planc inspect";
+
+static const char *const usage = "usage: planc inspect OUT.bundle [--json]\n"
+                                 "       planc inspect --explain OUT.bundle [KERNEL]\n";
+
+namespace {
+struct Options {
+  std::string bundle, kernel;
+  bool json = false, explain = false, help = false;
+};
+} // namespace
+
+static constexpr Option<Options> table[] = {
+    {"--json", nullptr, &Options::json},
+    {"--explain", nullptr, &Options::explain},
+    {"--help", nullptr, &Options::help},
+};
+
+static Status takeWord(const std::string &word, Options &options) {
+  if (options.bundle.empty())
+    options.bundle = word;
+  else if (options.kernel.empty())
+    options.kernel = word;
+  else
+    return usageError("\"{:.40}\" is one word too many", word);
+  return {};
+}
+
+static Status checkOptions(const Options &options) {
+  if (options.bundle.empty())
+    return usageError("no bundle is given");
+  if (!options.kernel.empty() && !options.explain)
+    return usageError("more than one bundle is given");
+  if (options.json && options.explain)
+    return usageError("--explain has no JSON form: the numbers are in --json's \"arithmetic\"");
+  return {};
+}
+
+static int run(const Options &options) {
+  Result<bundle::Bundle> opened = bundle::Bundle::open(options.bundle);
+  if (!opened.ok())
+    return fail(tool, opened.error());
+  if (options.explain) {
+    Result<std::string> text = bundle::explainText(*opened, options.kernel);
+    if (!text.ok())
+      return fail(tool, text.error());
+    print(stdout, *text);
+  } else {
+    print(stdout, options.json ? bundle::inspectJson(*opened).dump(2) + "\n"
+                               : bundle::inspectText(*opened));
+  }
+  return 0;
 }
 
 int inspectMain(int argc, char **argv) {
-  std::string path, kernel;
-  bool json = false, explain = false;
-  for (int i = 1; i < argc; ++i) {
-    std::string_view argument = argv[i];
-    if (argument == "--json")
-      json = true;
-    else if (argument == "--explain")
-      explain = true;
-    else if (argument.starts_with("-"))
-      return usageError("unknown option \"" + std::string(argument) + "\"");
-    else if (path.empty())
-      path = argument;
-    else if (explain && kernel.empty())
-      kernel = argument;
-    else
-      return usageError("more than one bundle is given");
+  Options options;
+  Status status = parseArguments<Options>({argv + 1, argv + argc}, table, takeWord, options);
+  if (status.ok() && options.help) {
+    print(stdout, usage);
+    return finish(tool, 0);
   }
-  if (path.empty())
-    return usageError("no bundle is given");
-  if (json && explain)
-    return usageError("--explain has no JSON form: the numbers are in --json's \"arithmetic\"");
-  auto bundle = planc::bundle::Bundle::open(path);
-  if (!bundle.ok()) {
-    std::cerr << bundle.error().text() << '\n';
-    return 1;
+  if (status.ok())
+    status = checkOptions(options);
+  if (!status.ok()) {
+    int code = fail(tool, status.error());
+    print(stderr, usage);
+    return code;
   }
-  if (explain) {
-    auto text = planc::bundle::explainText(*bundle, kernel);
-    if (!text.ok()) {
-      std::cerr << text.error().text() << '\n';
-      return 1;
-    }
-    std::cout << *text;
-    return 0;
-  }
-  if (json)
-    std::cout << planc::bundle::inspectJson(*bundle).dump(2) << '\n';
-  else
-    std::cout << planc::bundle::inspectText(*bundle);
-  return 0;
+  return finish(tool, run(options));
 }

@@ -36,6 +36,8 @@ struct Options {
 };
 } // namespace
 
+static constexpr const char *tool = "planc verify";
+
 static const char *const usage =
     R"(usage: planc verify PLAN.json... --model CONFIG.json
   --target T,...      whose PTX is run (default: gb10); with several, all must give the same bytes
@@ -111,10 +113,10 @@ static std::optional<std::string> kernelsOf(const Options &options, int &code) {
     if (plan.ok())
       plans.push_back(std::move(*plan));
     else
-      code = fail("planc verify", plan.error());
+      code = fail(tool, plan.error());
   }
   if (!config.ok())
-    code = fail("planc verify", config.error());
+    code = fail(tool, config.error());
   if (!config.ok() || !complete)
     return std::nullopt;
   Compiler compiler(how,
@@ -147,7 +149,7 @@ static int run(const Options &options) {
   context.loadAllAvailableDialects();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(*kernels, &context, "kernels");
   if (!module)
-    return fail("planc verify", inputError("internal error: the kernels cannot be read back"));
+    return fail(tool, inputError("internal error: the kernels cannot be read back"));
   verify::Options how;
   for (const std::string &name : options.targets)
     how.targets.push_back(lookupTarget(name));
@@ -160,7 +162,7 @@ static int run(const Options &options) {
   how.useCache = !options.noCache;
   Result<verify::Report> report = verify::verify(*module, how, showProgress);
   if (!report.ok())
-    return fail("planc verify", report.error());
+    return fail(tool, report.error());
   print(stdout, options.json ? toJson(*report).dump(2) + "\n" : toText(*report));
   return report->ok() ? 0 : 1;
 }
@@ -174,15 +176,16 @@ int verifyMain(int argc, char **argv) {
   Status status = parseArguments<Options>({argv + 1, argv + argc}, table, takePlan, options);
   if (status.ok() && options.help) {
     print(stdout, usage);
-    return 0;
+    return finish(tool, 0);
   }
   if (status.ok() && options.plans.empty())
     status = usageError("no plan is given");
   if (status.ok() && options.model.empty())
     status = usageError("no model is given: --model CONFIG.json");
   if (!status.ok()) {
-    print(stderr, std::string("planc verify: ") + status.error().text() + "\n" + usage);
-    return 2;
+    int code = fail(tool, status.error());
+    print(stderr, usage);
+    return code;
   }
-  return run(options);
+  return finish(tool, run(options));
 }

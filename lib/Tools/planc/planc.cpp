@@ -7,6 +7,7 @@
 
 #include "lib/Support/File.h"
 #include "lib/Target/Target.h"
+#include "lib/Tools/CommandLine.h"
 #include "lib/Tools/planc/Inspect.h"
 #include "lib/Tools/planc/Verify.h"
 #include "planc/Compiler.h"
@@ -141,8 +142,8 @@ static int compile() {
   if (outcome != planc::Outcome::Ok)
     return int(outcome);
   if (outputFile.empty() || outputFile == "-") {
-    llvm::outs() << output;
-    return 0;
+    planc::tools::print(stdout, output);
+    return planc::tools::finish("planc", 0);
   }
   planc::Status written = planc::writeFile(outputFile, planc::asBytes(output));
   return written.ok()
