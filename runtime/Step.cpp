@@ -146,12 +146,13 @@ Status Step::begin(std::span<const uint32_t> sequences, const int32_t *tokens,
   visitor = newVisitor;
   Device::Scope scope(*device);
   Range range(plan.name.c_str());
-  if (timeline)
-    timeline->beginStep();
-  inputs->fill(rows(), *owner);
-  Status status = copySharedBlocks();
-  if (status.ok())
-    status = executeUpToDevice();
+  Status status = guarded([&] {
+    if (timeline)
+      timeline->beginStep();
+    inputs->fill(rows(), *owner);
+    Status copied = copySharedBlocks();
+    return copied.ok() ? executeUpToDevice() : copied;
+  });
   return status.ok() ? Status() : end(std::move(status), nullptr);
 }
 
@@ -171,27 +172,45 @@ Status Step::wait(int32_t *next) {
     return status;
   wantsArgmax = next;
   Device::Scope scope(*device);
-  if (Status status = end(executeRest(), next ? argmax.data() : nullptr); !status.ok())
-    return status;
+  Status status = guarded([&] { return executeRest(); });
+  if (Status ended = end(std::move(status), next ? argmax.data() : nullptr); !ended.ok())
+    return ended;
   if (next)
     std::copy_n(argmax.begin(), rowCount, next);
   return {};
 }
 
+/// No memory is left, or a visitor written in C++ has thrown: the caller hears of it from `guard`.
+template <class Body> Status Step::guarded(Body body) {
+  try {
+    return body();
+  } catch (...) {
+    giveUp();
+    throw;
+  }
+}
+
 Status Step::end(Status status, const int32_t *next) {
+  if (!status.ok()) {
+    giveUp();
+    return status;
+  }
   inFlight = false;
   visitor = nullptr;
-  if (status.ok()) {
-    owner->commit(rows(), next);
-    ++steps;
-    return {};
-  }
+  owner->commit(rows(), next);
+  ++steps;
+  return {};
+}
+
+void Step::giveUp() {
+  inFlight = false;
+  visitor = nullptr;
+  visiting.reset();
   // Copies from the block must not run on while the next step fills it.
   device->driver()->cuStreamSynchronize(stream);
   memory->clearCounters();
   owner->abandon(rows(), deviceStarted);
   rowCount = 0;
-  return status;
 }
 
 Status Step::checkCancelled() const {
@@ -289,8 +308,15 @@ Status Step::capture(Run &run) {
   CUresult result = api->cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   if (Status status = device->check(result, "cannot capture the step"); !status.ok())
     return status;
-  Status status = enqueue(run);
   CUgraph graph = nullptr;
+  Status status;
+  try {
+    status = enqueue(run);
+  } catch (...) {
+    if (api->cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS)
+      api->cuGraphDestroy(graph);
+    throw;
+  }
   result = api->cuStreamEndCapture(stream, &graph);
   if (status.ok())
     status = device->check(result, "cannot capture the step");

@@ -85,8 +85,11 @@ private:
   planc::Status executeUpToDevice();
   planc::Status executeRest();
   planc::Status finishRun(Run &run);
+  /// Runs the body of begin() or wait(); a step that throws is given up.
+  template <class Body> planc::Status guarded(Body body);
   /// After success or failure.
   planc::Status end(planc::Status status, const int32_t *next);
+  void giveUp();
 
   planc::Status checkCancelled() const;
   planc::Status executeHost(const Run &run);

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Bundle/Checkpoint.h"
 
+#include "lib/Support/Discard.h"
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -86,6 +88,7 @@ Status Checkpoint::addIndex(const std::string &folder, const std::string &path) 
   Result<Json> json = parseJson(asText(*text), 4);
   if (!json.ok())
     return fileError(path, "{}", json.error().message);
+  Discard discard(*json);
   if (!json->is_object() || !json->contains("weight_map") || !(*json)["weight_map"].is_object())
     return fileError(path, "expected an object with the object \"weight_map\"");
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Bundle/Container.h"
 
+#include "lib/Support/Discard.h"
 #include "lib/Support/Hash.h"
 
 #include <algorithm>
@@ -167,6 +168,7 @@ Status Bundle::read() {
   Result<Json> parsed = parseJson(asText(json), maxManifestDepth);
   if (!parsed.ok())
     return inputError("manifest: {}", parsed.error().message);
+  Discard discard(*parsed);
   Result<Manifest> manifest = fromJson(*parsed);
   if (!manifest.ok())
     return manifest.takeError();

@@ -3,7 +3,7 @@
 // A SAX handler over nlohmann's lexer builds the value and refuses what the library lets pass.
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Support/Json.h"
+#include "lib/Support/Discard.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,6 +20,11 @@ namespace {
 class Builder : public nlohmann::json_sax<Json> {
 public:
   Builder(Json &root, unsigned maxDepth) : root(root), maxDepth(maxDepth) {}
+  Builder(const Builder &) = delete;
+  ~Builder() override {
+    for (Json &value : values)
+      discard(value);
+  }
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -118,6 +123,14 @@ private:
 };
 
 } // namespace
+
+void planc::discard(Json &json) noexcept {
+  if (!json.is_structured())
+    return;
+  for (Json &value : json)
+    discard(value);
+  json.clear();
+}
 
 Result<Json> planc::parseJson(std::string_view text, unsigned maxDepth) {
   // The lexer takes a NUL byte for the end of the input, inside JSON it is legal nowhere.

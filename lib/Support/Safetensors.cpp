@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Support/Safetensors.h"
 
-#include "lib/Support/Json.h"
+#include "lib/Support/Discard.h"
 
 #include <algorithm>
 #include <limits>
@@ -117,6 +117,7 @@ Status SafetensorsFile::readHeader() {
   Result<Json> header = parseJson(text, 4);
   if (!header.ok())
     return fileError(name, "header: {}", header.error().message);
+  Discard discard(*header);
   if (!header->is_object())
     return fileError(name, "header: expected an object");
 

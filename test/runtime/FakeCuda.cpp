@@ -233,6 +233,8 @@ API cuMemAlloc_v2(CUdeviceptr *address, std::size_t bytes) {
   if (allocationFails())
     return CUDA_ERROR_OUT_OF_MEMORY;
   void *memory = std::malloc(bytes);
+  if (!memory)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, 0xff, bytes); // NaN and -1: whoever relies on zeros shows
   ++settings.liveAllocations;
   return *address = CUdeviceptr(memory), CUDA_SUCCESS;
@@ -244,8 +246,10 @@ API cuMemFree_v2(CUdeviceptr address) {
 API cuMemHostAlloc(void **pointer, std::size_t bytes, unsigned) {
   if (allocationFails())
     return CUDA_ERROR_OUT_OF_MEMORY;
-  ++settings.liveAllocations;
-  return *pointer = std::malloc(bytes), CUDA_SUCCESS;
+  *pointer = std::malloc(bytes);
+  if (!*pointer)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  return ++settings.liveAllocations, CUDA_SUCCESS;
 }
 API cuMemFreeHost(void *pointer) {
   --settings.liveAllocations;
