@@ -22,8 +22,11 @@ Result<std::shared_ptr<const Device>> Device::open(const std::string &name,
   bool emulator = name == "emulator";
   if (!emulator && name != "cuda") {
     const char *digits = name.data() + 5, *end = name.data() + name.size();
-    if (!name.starts_with("cuda:") || digits == end || *digits == '-' ||
-        std::from_chars(digits, end, ordinal).ptr != end)
+    bool isNumbered = name.starts_with("cuda:") && digits != end && *digits != '-';
+    std::from_chars_result read = {};
+    if (isNumbered)
+      read = std::from_chars(digits, end, ordinal);
+    if (!isNumbered || read.ptr != end || read.ec != std::errc())
       return makeError(ErrorKind::Usage,
                        "there is no device \"{:.80}\", expected emulator, cuda or cuda:N", name);
   }

@@ -47,6 +47,12 @@ static std::string listFolder(const std::string &folder) {
                      more);
 }
 
+/// Whether the folder has such an entry, be it a link that leads nowhere: opening it says so.
+static bool isListed(const std::string &path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
 Result<Checkpoint> Checkpoint::open(const std::string &path) {
   Checkpoint checkpoint;
   checkpoint.root = path;
@@ -58,9 +64,9 @@ Result<Checkpoint> Checkpoint::open(const std::string &path) {
     std::string folder = path.ends_with('/') ? path : path + "/";
     std::string index = folder + "model.safetensors.index.json",
                 single = folder + "model.safetensors";
-    if (fs::exists(index, error))
+    if (isListed(index))
       status = checkpoint.addIndex(folder, index);
-    else if (fs::exists(single, error))
+    else if (isListed(single))
       status = checkpoint.addFile(single);
     else
       status = fileError(path, "has neither model.safetensors.index.json nor model.safetensors; {}",

@@ -32,10 +32,23 @@ static planrt_status statusOf(ErrorKind kind) {
   return PLANRT_ERR_INTERNAL;
 }
 
+/// Names in files may hold anything: no NUL may end a message early, and no control sequence reach a
+/// terminal.
+static std::string printable(const std::string &text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text)
+    if ((c >= 0 && c < ' ' && c != '\n') || c == 0x7f)
+      out += fmt::format("\\x{:02x}", int(c));
+    else
+      out += c;
+  return out;
+}
+
 planrt_status api::report(planrt_error **out, Error error) {
   planrt_status status = statusOf(error.kind);
   if (out)
-    *out = new (std::nothrow) planrt_error{std::move(error.message), std::move(error.where)};
+    *out = new (std::nothrow) planrt_error{printable(error.message), std::move(error.where)};
   return status;
 }
 

@@ -131,11 +131,26 @@ TEST(weights_of_shards) {
   CHECK_EQ(bindFrom(sharded("shards") + "/"), "bound, 1 unread");
 }
 
+TEST(links_that_lead_nowhere_are_named) {
+  namespace fs = std::filesystem;
+  fs::path folder = check::folder() / "links";
+  fs::create_directories(folder);
+  for (const char *name : {"model.safetensors", "model.safetensors.index.json"}) {
+    fs::create_symlink(folder / name, folder / name);
+    CHECK_EQ(bindFrom(folder.string()), fmt::format("input: {}: cannot open: Too many levels of "
+                                                    "symbolic links",
+                                                    (folder / name).string()));
+  }
+}
+
 TEST(wrong_indices_are_refused) {
   auto with = [](std::string text) { return bindFrom(sharded("wrong", &text)); };
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":\"../b.safetensors\"}}"), "outside the folder");
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":\"/etc/passwd\"}}"), "outside the folder");
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":\"x/../../b\"}}"), "outside the folder");
+  // What would end the message early, or reach a terminal, is written out.
+  CHECK_CONTAINS(with("{\"weight_map\":{\"a\\u001b[m\":\"\\u0000b\"}}"),
+                 "tensor \"a\\x1b[m\" is in \"\\x00b\", which is outside the folder");
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":3}}"), "the shard of tensor \"a\" is not a string");
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":\"no.safetensors\"}}"), "cannot open");
   CHECK_CONTAINS(with("{\"weight_map\":{\"a\":\"model-0.safetensors\"}}"), "is not in its shard");

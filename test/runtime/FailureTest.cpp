@@ -207,7 +207,8 @@ TEST(a_refused_image_is_an_error) {
 }
 
 TEST(devices_that_are_not_there) {
-  for (const char *name : {"cpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", ""}) {
+  for (const char *name : {"cpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:4294967296",
+                           "cuda:99999999999999999999", ""}) {
     planrt_device *device = nullptr;
     CHECK_EQ(planrt_device_open(name, nullptr, &device, nullptr), PLANRT_ERR_ARGUMENT);
   }
