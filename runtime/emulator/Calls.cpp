@@ -1,9 +1,10 @@
 //===- Calls.cpp - calls, returns, addresses of functions -----------------===//
 //
-// A call is decoded as the callee's body, so a kernel has one control-flow graph. A call through a
-// pointer is a switch over the bodies of all functions it may mean: those whose address the module
-// takes and whose results and parameters have the sizes of the prototype, or those that .calltargets
-// names. The pointer itself is a number that no memory has for an address.
+// A call is decoded as the callee's body, so a kernel has one control-flow graph; functions that may
+// call themselves are the exception (Bodies.cpp). A call through a pointer is a switch over the calls
+// of all functions it may mean: those whose address the module takes and whose results and
+// parameters have the sizes of the prototype, or those that .calltargets names. The pointer itself is
+// a number that no memory has for an address.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Frame.h"
@@ -47,8 +48,12 @@ std::uint32_t Decoder::functionLocal(const Operand &op) const {
   return static_cast<std::uint32_t>(frame->variables[op.index]);
 }
 
-void Decoder::useArgument(const Operand &op) {
-  append(constant(Constant::Bits, functionLocal(op), 64), false);
+void Decoder::useArgument(const Operand &op, unsigned leastBytes) {
+  std::uint64_t offset = functionLocal(op);
+  if (frame->function->variables[op.index].bytes < leastBytes)
+    fail("argument " + describe(op) + " is too small");
+  std::uint32_t address = localAddress(offset, 64);
+  append(address, false);
 }
 
 template <class T> static void moveLanes(Warp &warp, const Inst &inst) {
@@ -81,37 +86,59 @@ void Decoder::moveRegister(std::uint32_t to, unsigned bits) {
 
 // --- Calls ------------------------------------------------------------------
 
-/// Decodes the body of `callee` here; its returns go to the block `after`.
-void Decoder::inlineCall(const Function &callee, const Operand *results, const Operand *arguments,
-                         std::uint32_t after) {
-  unsigned depth = 0;
-  for (Frame *caller = frame; caller; caller = caller->caller)
-    if (++depth > 64)
-      fail("calls nest too deeply");
-  Frame *outer = frame;
-  Frame inner{&callee, frame, 0, {}, {}, {}, {}, 0, 0};
-  auto bind = [&](const std::vector<Variable> &declared, const Operand *given,
-                  std::vector<std::uint64_t> &offsets) {
+/// The results and arguments of a call are as many and as large as `callee` declares them.
+void Decoder::checkArguments(const Function &callee, const Operand *results,
+                             const Operand *arguments) {
+  auto check = [&](const std::vector<Variable> &declared, const Operand *given) {
     std::size_t count = given ? given->parts.size() : 0;
     if (count != declared.size())
       fail("'" + callee.name + "' takes " + std::to_string(declared.size()) + ", not " +
            std::to_string(count));
     for (std::size_t n = 0; n < count; ++n) {
       const Operand &argument = given->parts[n];
-      offsets.push_back(declared[n].reg >= 0 ? 0 : functionLocal(argument));
-      if (declared[n].reg < 0 &&
-          outer->function->variables[argument.index].bytes < declared[n].bytes)
+      if (declared[n].reg >= 0)
+        continue;
+      functionLocal(argument);
+      if (frame->function->variables[argument.index].bytes < declared[n].bytes)
         fail("argument " + describe(argument) + " is too small");
     }
   };
-  bind(callee.results, results, inner.results);
-  bind(callee.parameters, arguments, inner.parameters);
-  openFrame(inner);
+  check(callee.results, results);
+  check(callee.parameters, arguments);
+}
+
+/// Emits a move of the result that was appended to `to`.
+void Decoder::takeResult(const Operand &to, const Function &callee, const Variable &result) {
+  if (to.kind == Operand::Sink) {
+    references.pop_back();
+    return;
+  }
+  if (to.kind != Operand::Register || registerBits(to) != bitsOf(result.type))
+    fail(describe(to) + " cannot take the result of '" + callee.name + "'");
+  moveRegister(registerId(to), bitsOf(result.type));
+}
+
+/// Decodes the body of `callee` here; its returns go to the block `after`.
+void Decoder::inlineCall(const Function &callee, const Operand *results, const Operand *arguments,
+                         std::uint32_t after) {
+  unsigned depth = 0;
+  for (Frame *caller = frame; caller; caller = caller->caller)
+    if (++depth > 64)
+      failTooLarge("calls nest too deeply");
+  Frame inner{&callee, frame, 0, {}, {}, {}, {}, 0, 0, frame->body};
+  for (std::size_t n = 0; n < callee.results.size(); ++n)
+    inner.results.push_back(callee.results[n].reg >= 0 ? 0 : functionLocal(results->parts[n]));
+  for (std::size_t n = 0; n < callee.parameters.size(); ++n)
+    inner.parameters.push_back(callee.parameters[n].reg >= 0 ? 0
+                                                             : functionLocal(arguments->parts[n]));
+  layOutVariables(inner);
+  inner.firstRegister = openRegisters(callee);
   auto registerOf = [&](const Variable &variable) {
     return inner.firstRegister + static_cast<std::uint32_t>(variable.reg);
   };
   const Statement *calling = statement;
   guard = 0; // what it excludes goes around the call
+  guardNegated = false;
   for (std::size_t n = 0; n < callee.parameters.size(); ++n)
     if (const Variable &variable = callee.parameters[n]; variable.reg >= 0) {
       use(arguments->parts[n], variable.type);
@@ -131,6 +158,7 @@ void Decoder::inlineCall(const Function &callee, const Operand *results, const O
   operandTaken.assign(statement->operands.size(), true);
   alsoTaken.assign(statement->operands.size(), true);
   guard = 0;
+  guardNegated = false;
   blocks[current].block.next = inner.returnBlock;
   startBlock(inner.returnBlock);
   if (allocates) {
@@ -139,35 +167,36 @@ void Decoder::inlineCall(const Function &callee, const Operand *results, const O
   }
   for (std::size_t n = 0; n < callee.results.size(); ++n)
     if (const Variable &variable = callee.results[n]; variable.reg >= 0) {
-      const Operand &to = results->parts[n];
-      if (to.kind == Operand::Sink)
-        continue;
-      if (to.kind != Operand::Register || registerBits(to) != bitsOf(variable.type))
-        fail(describe(to) + " cannot take the result of '" + callee.name + "'");
       append(registerOf(variable), false);
-      moveRegister(registerId(to), bitsOf(variable.type));
+      takeResult(results->parts[n], callee, variable);
     }
   blocks[current].block.next = after;
+}
+
+void Decoder::enterCallee(const Function &callee, const Operand *results, const Operand *arguments,
+                          std::uint32_t after) {
+  checkArguments(callee, results, arguments);
+  if (sharesBodies || recursive.contains(&callee))
+    callBody(callee, results, arguments, after);
+  else
+    inlineCall(callee, results, arguments, after);
 }
 
 void Decoder::call(const Function &callee, const Operand *results, const Operand *arguments) {
   if (callee.external)
     fail("function '" + callee.name + "' is declared, but not defined");
-  for (Frame *caller = frame; caller; caller = caller->caller)
-    if (caller->function == &callee)
-      fail("recursive call of '" + callee.name + "'");
   std::uint32_t after = newBlock();
   if (guard != 0) {
     // Lanes whose guard is false go around the callee.
     guardNegated = !guardNegated;
     endBlock(Ending::Branch).block.target = after;
   }
-  inlineCall(callee, results, arguments, after);
+  enterCallee(callee, results, arguments, after);
   startBlock(after);
 }
 
 void Decoder::ret() {
-  if (!frame->caller)
+  if (frame->function->entry)
     return exit();
   std::uint32_t target = frame->returnBlock;
   endBlock(Ending::Branch).block.target = target;
@@ -176,18 +205,20 @@ void Decoder::ret() {
 // --- Calls through pointers -------------------------------------------------
 
 /// The functions whose addresses the module takes, by name.
-static std::set<std::string_view> addressTaken(const PtxModule &module) {
-  std::set<std::string_view> names;
+const std::set<std::string_view> &Decoder::addressTaken() {
+  if (taken)
+    return *taken;
+  taken.emplace();
   for (const Variable &variable : module.variables)
     for (const Relocation &relocation : variable.relocations)
-      names.insert(relocation.symbol);
+      taken->insert(relocation.symbol);
   for (const auto &function : module.functions)
     for (const Statement &statement : function->statements)
       if (statement.opcode != "call")
         for (const Operand &operand : statement.operands)
           if (operand.kind == Operand::Symbol)
-            names.insert(operand.text);
-  return names;
+            taken->insert(operand.text);
+  return *taken;
 }
 
 static bool sameSizes(const std::vector<Variable> &a, const std::vector<Variable> &b) {
@@ -217,10 +248,23 @@ static void findCase(Warp &warp, const Inst &inst) {
   }
 }
 
-static void failRecursion(Warp &warp, const Inst &inst) {
-  if (std::uint32_t lanes = executingLanes(warp, inst))
-    reportFault(warp, inst.line, FaultKind::Misuse, static_cast<unsigned>(__builtin_ctz(lanes)), 0,
-                0, "recursion through a pointer");
+std::vector<const Function *> Decoder::pointeesOf(const Function &caller, const Statement &call,
+                                                  const Operand &targets) {
+  const Label *label =
+      targets.kind == Operand::Symbol ? caller.findLabel(targets.text, call.scope) : nullptr;
+  std::vector<const Function *> callees;
+  if (label && label->callTargets) {
+    for (std::string_view name : label->targets)
+      if (const Function *callee = module.findFunction(name); callee && !callee->external)
+        callees.push_back(callee);
+  } else if (label && label->prototype) {
+    for (const auto &function : module.functions)
+      if (!function->entry && !function->external && addressTaken().contains(function->name) &&
+          sameSizes(function->results, label->prototype->results) &&
+          sameSizes(function->parameters, label->prototype->parameters))
+        callees.push_back(function.get());
+  }
+  return callees;
 }
 
 void Decoder::callThrough(const Operand &pointer, const Operand *results, const Operand *arguments,
@@ -228,24 +272,12 @@ void Decoder::callThrough(const Operand &pointer, const Operand *results, const 
   const Label *label = targets.kind == Operand::Symbol
                            ? frame->function->findLabel(targets.text, statement->scope)
                            : nullptr;
-  std::vector<const Function *> callees;
-  if (label && label->callTargets) {
-    for (std::string_view name : label->targets) {
-      const Function *callee = module.findFunction(name);
-      if (!callee || callee->external)
-        fail("'" + std::string(name) + "' is no function that can be called");
-      callees.push_back(callee);
-    }
-  } else if (label && label->prototype) {
-    std::set<std::string_view> taken = addressTaken(module);
-    for (const auto &function : module.functions)
-      if (!function->entry && !function->external && taken.contains(function->name) &&
-          sameSizes(function->results, label->prototype->results) &&
-          sameSizes(function->parameters, label->prototype->parameters))
-        callees.push_back(function.get());
-  } else {
+  if (!label || (!label->callTargets && !label->prototype))
     fail(describe(targets) + " is neither a .callprototype nor a list of .calltargets");
-  }
+  for (std::string_view name : label->targets)
+    if (const Function *callee = module.findFunction(name); !callee || callee->external)
+      fail("'" + std::string(name) + "' is no function that can be called");
+  std::vector<const Function *> callees = pointeesOf(*frame->function, *statement, targets);
   if (callees.empty())
     fail("the module takes the address of no function of this prototype");
   std::uint32_t chosen = newVirtual(32);
@@ -265,16 +297,9 @@ void Decoder::callThrough(const Operand &pointer, const Operand *results, const 
   blocks[current].block.next = after; // of lanes whose guard is false
   for (std::size_t n = 0; n < callees.size(); ++n) {
     startBlock(bodies[n]);
-    bool recursive = false;
-    for (Frame *caller = frame; caller; caller = caller->caller)
-      recursive |= caller->function == callees[n];
     guard = 0;
-    if (!recursive) {
-      inlineCall(*callees[n], results, arguments, after);
-      continue;
-    }
-    emit(failRecursion);
-    blocks[current].block.next = after;
+    guardNegated = false;
+    enterCallee(*callees[n], results, arguments, after);
   }
   startBlock(after);
 }

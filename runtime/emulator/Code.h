@@ -198,6 +198,8 @@ struct Constant {
     TotalShared,
     DynamicBase, // offset of .extern .shared plus value; Bits once the kernel is finished
     LocalBase,   // offset where the stack starts in local memory; Bits once the kernel is finished
+    FrameBytes,  // of the called function `value`; Bits once the kernel is finished
+    FrameAlign,  // of frames; Bits once the kernel is finished
     WorkspaceHigh, // address of the grid barrier's memory, in halves
     WorkspaceLow,
     CtaidX,
@@ -237,6 +239,7 @@ struct Kernel {
   std::uint32_t dynamicAlign = 16; // of .extern .shared
   std::uint32_t localBytes = 0;    // of one thread, its stack included
   bool orderedCtas = false;        // run one after the other: the order decides sums of floats
+  bool allocates = false;          // calls malloc or free
   bool strongAccesses = false;     // a CTA may learn what others have done so far
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;

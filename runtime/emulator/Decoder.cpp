@@ -23,13 +23,16 @@ Decoder::Decoder(const PtxModule &module, const ModuleLayout &layout, const Inst
     rows.emplace(set.rows[row].opcode, &set.rows[row]);
 }
 
-void Decoder::fail(const std::string &message) const {
+std::string Decoder::located(const std::string &message) const {
   std::string text = "line " + std::to_string(statement ? statement->line : 0) + ": kernel '" +
                      kernel->name + "': ";
   if (statement)
     text += quoted(statement->text) + ": ";
-  throw PtxError(text + message);
+  return text + message;
 }
+
+void Decoder::fail(const std::string &message) const { throw PtxError(located(message)); }
+void Decoder::failTooLarge(const std::string &message) const { throw TooLarge(located(message)); }
 
 void Decoder::failType(Type type) const {
   fail(std::string("type '.") + nameOf(type) + "' is not supported here");
@@ -39,7 +42,7 @@ void Decoder::failType(Type type) const {
 
 Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
   if (++instCount > MaxInsts)
-    fail("the kernel is too large");
+    failTooLarge("the kernel is too large");
   Pending pending{};
   pending.inst.run = exec.run;
   pending.inst.chained = exec.chained ? exec.chained : stepOfChain;
@@ -80,7 +83,7 @@ void Decoder::needsRegionCache() {
 
 std::uint32_t Decoder::newBlock() {
   if (blocks.size() >= MaxBlocks)
-    fail("the kernel has too many blocks");
+    failTooLarge("the kernel has too many blocks");
   blocks.emplace_back();
   return static_cast<std::uint32_t>(blocks.size() - 1);
 }
@@ -186,22 +189,27 @@ void Decoder::barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, boo
 // --- Functions --------------------------------------------------------------
 
 void Decoder::layOutVariables(Frame &inner) {
-  for (const Variable &variable : inner.function->variables)
+  std::uint32_t &top = inner.body ? inner.body->bytes : kernel->localBytes;
+  for (const Variable &variable : inner.function->variables) {
+    if (inner.body)
+      frameAlign = std::max(frameAlign, variable.align);
     inner.variables.push_back(variable.space == Space::Local || variable.space == Space::Param
-                                  ? allocate(kernel->localBytes, variable)
+                                  ? allocate(top, variable)
                                   : 0);
+  }
 }
 
-void Decoder::openFrame(Frame &inner) {
-  layOutVariables(inner);
-  inner.firstRegister = static_cast<std::uint32_t>(virtuals.size());
-  if (virtuals.size() + inner.function->registers.size() > (1u << 22))
-    fail("too many registers");
-  for (Type type : inner.function->registers)
+/// Makes the registers of `function`; returns the first.
+std::uint32_t Decoder::openRegisters(const Function &function) {
+  std::uint32_t first = static_cast<std::uint32_t>(virtuals.size());
+  if (virtuals.size() + function.registers.size() > (1u << 22))
+    failTooLarge("too many registers");
+  for (Type type : function.registers)
     newVirtual(bitsOf(type));
-  for (std::uint32_t n = 0; n < inner.function->registers.size(); ++n)
-    if (inner.function->registers[n] == Type::B128)
-      upperHalves[inner.firstRegister + n] = newVirtual(64);
+  for (std::uint32_t n = 0; n < function.registers.size(); ++n)
+    if (function.registers[n] == Type::B128)
+      upperHalves[first + n] = newVirtual(64);
+  return first;
 }
 
 void Decoder::decodeFunction(Frame &inner) {
@@ -296,14 +304,33 @@ std::unique_ptr<Kernel> Decoder::decode(const Function &entry) {
     kernel->parameters.push_back({offset, static_cast<std::uint32_t>(parameter.bytes)});
     top.parameters.push_back(offset);
   }
+  std::uint32_t most = module.version >= 81 && module.target >= 70 ? 32764 : 4352;
+  if (kernel->parameterBytes > most)
+    throw PtxError("line " + std::to_string(entry.line) + ": kernel '" + entry.name +
+                   "': " + std::to_string(kernel->parameterBytes) +
+                   " bytes of parameters, at most " + std::to_string(most) + " are allowed");
   virtuals.push_back({1, false, 0});
   startBlock(newBlock());
-  openFrame(top);
+  findRecursion(entry);
+  layOutVariables(top);
+  top.firstRegister = openRegisters(entry);
   decodeFunction(top);
-  statement = nullptr;
   // Running off the end of the body is a return.
   blocks[current].block.ending = Ending::Exit;
   blocks[current].block.next = newBlock();
+  decodeBodies();
+  statement = nullptr;
   finish();
   return std::move(kernel);
+}
+
+std::unique_ptr<Kernel> planemu::decodeKernel(const PtxModule &module, const ModuleLayout &layout,
+                                              const InstructionSet &set, const Function &entry) {
+  try {
+    return Decoder(module, layout, set).decode(entry);
+  } catch (const Decoder::TooLarge &) {
+    Decoder sharing(module, layout, set);
+    sharing.shareBodies();
+    return sharing.decode(entry);
+  }
 }

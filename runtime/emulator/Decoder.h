@@ -5,8 +5,8 @@
 // in the first half of the class and emits one Inst or more. A modifier or operand that nobody
 // consumed is an error: nothing is ever ignored.
 //
-// Calls are inlined here, so a kernel has one control-flow graph and no call stack; recursion is
-// refused.
+// A call is decoded as the callee's body, so a kernel has one control-flow graph. Functions that may
+// call themselves have one body, and a stack (Calls.cpp).
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_DECODER_H
@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace planemu {
@@ -49,6 +50,10 @@ constexpr std::uint64_t FunctionWindow = 0x0300'0000'0000'0000;
 constexpr std::uint64_t FunctionStride = 16;
 std::uint64_t functionAddress(const PtxModule &module, const Function &function);
 
+/// Decodes a kernel of `module`. Throws PtxError.
+std::unique_ptr<Kernel> decodeKernel(const PtxModule &module, const ModuleLayout &layout,
+                                     const InstructionSet &set, const Function &entry);
+
 /// The class of `statement`, whose row says `row`: types and spaces refine it (Classes.cpp).
 InstClass classOf(InstClass row, const Statement &statement);
 
@@ -56,6 +61,12 @@ class Decoder {
 public:
   Decoder(const PtxModule &module, const ModuleLayout &layout, const InstructionSet &set);
   std::unique_ptr<Kernel> decode(const Function &entry);
+  /// The kernel is too large if calls become copies of their callees.
+  struct TooLarge : PtxError {
+    using PtxError::PtxError;
+  };
+  /// From now on every function has one body, not only those that may call themselves.
+  void shareBodies() { sharesBodies = true; }
 
   // --- For select functions: modifiers ------------------------------------
 
@@ -160,8 +171,8 @@ public:
   void ret();
   void trap();
   void call(const Function &callee, const Operand *results, const Operand *arguments);
-  /// Appends where the argument or result `op` of a call lies in local memory, a constant of 64 bits.
-  void useArgument(const Operand &op);
+  /// Appends where the argument or result `op` of a call lies in local memory, 64 bits.
+  void useArgument(const Operand &op, unsigned leastBytes = 0);
   /// Appends the special register `name`, for one that is an element of what the statement names.
   void useSpecial(const std::string &name, unsigned bits) {
     append(specialRegister(name, bits), false);
@@ -177,12 +188,22 @@ public:
   /// The operands appended are: number, threads (or constant 0), source predicate, destination.
   void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned);
   const PtxModule &ptx() const { return module; }
+  /// Calls malloc or free. The order of CTAs decides which addresses they get.
+  void noteAllocates() { kernel->allocates = kernel->orderedCtas = true; }
   /// CTAs must run one after the other on one thread.
   void noteOrderedCtas() { kernel->orderedCtas = true; }
   /// Counts an addition, subtraction or multiplication on `type` that has no rounding modifier.
   void noteContractible(Type type);
 
 private:
+  struct Body;
+  /// A register that is saved for the time of a call, where a body's code makes it.
+  struct Save {
+    Body *body;
+    std::uint32_t site; // saves of one call have the same
+    bool kept = true;
+    std::uint32_t slot = 0;
+  };
   struct Virtual {
     std::uint16_t bits;
     bool constant;
@@ -202,6 +223,7 @@ private:
     const SourceForms *forms;
     std::uint32_t instead; // in the chain: what is read instead of reference 1, if not 0
     InstClass cls;
+    std::uint32_t save = 0; // of `saves`, counted from 1: stores or restores it
   };
   struct PendingBlock {
     std::vector<Pending> insts;
@@ -211,13 +233,17 @@ private:
     bool hasThreads = false;
     bool placed = false;
   };
-  struct Frame; // Frame.h
+  struct Frame;    // Frame.h
+  struct Liveness; // Finish.cpp
 
   // Decoder.cpp
   void decodeFunction(Frame &frame);
   void decodeStatement(const Statement &statement);
   void checkAlternatives() const;
   void layOutVariables(Frame &frame);
+  std::uint32_t openRegisters(const Function &function);
+  std::string located(const std::string &message) const;
+  [[noreturn]] void failTooLarge(const std::string &message) const;
   std::uint32_t newVirtual(unsigned bits);
   std::uint32_t constant(Constant::Kind kind, std::uint64_t value, unsigned bits);
   std::uint32_t specialRegister(std::string_view name, unsigned bits);
@@ -233,19 +259,43 @@ private:
   std::uint32_t sharedConstant(const Variable &variable, std::int64_t offset, unsigned bits);
   std::uint32_t allocate(std::uint32_t &top, const Variable &variable);
   std::uint32_t functionLocal(const Operand &operand) const;
-  void openFrame(Frame &inner);
+  /// `offset` in local memory, or in the current frame of the body whose code is being decoded.
+  std::uint32_t localAddress(std::uint64_t offset, unsigned bits);
   void moveRegister(std::uint32_t to, unsigned bits);
   void inlineCall(const Function &callee, const Operand *results, const Operand *arguments,
                   std::uint32_t after);
+  void takeResult(const Operand &to, const Function &callee, const Variable &result);
+  void checkArguments(const Function &callee, const Operand *results, const Operand *arguments);
+  /// What a call through a pointer may mean; empty if `targets` says nothing that makes sense.
+  std::vector<const Function *> pointeesOf(const Function &caller, const Statement &call,
+                                           const Operand &targets);
+  std::vector<const Function *> calleesOf(const Function &caller);
+  void findRecursion(const Function &entry);
+  Body &bodyOf(const Function &callee);
+  void decodeBodies();
+  void callBody(const Function &callee, const Operand *results, const Operand *arguments,
+                std::uint32_t after);
+  std::vector<std::uint32_t> registersToSave() const;
+  void emitSave(std::uint32_t reg, std::uint32_t save, bool restores);
+  void moveArgument(const Operand &argument, std::uint64_t offset, std::uint64_t bytes, bool back);
+  std::uint32_t frameRegister();
+  void enterCallee(const Function &callee, const Operand *results, const Operand *arguments,
+                   std::uint32_t after);
+  const std::set<std::string_view> &addressTaken();
   void markTaken(const Operand &operand);
   void append(std::uint32_t id, bool isDef);
   std::uint32_t registerId(const Operand &operand) const;
+  /// The register was declared with a type that goes with `type`.
+  void requireType(const Operand &operand, Type type) const;
   std::uint32_t halfOf(const Operand &operand, unsigned half) const;
   std::string describe(const Operand &operand) const;
 
   // Finish.cpp: from virtual registers to the final Kernel
   void finish();
   void orderBlocks(std::vector<std::uint32_t> &reachable);
+  Liveness findLiveness(const std::vector<std::uint32_t> &reachable);
+  void layOutStack();
+  void dropSaves(const std::vector<std::uint32_t> &reachable);
   void assignSlots(const std::vector<std::uint32_t> &reachable);
   void readThrough(PendingBlock &block);
   void leaveOut(PendingBlock &block, std::vector<bool> &live);
@@ -276,8 +326,15 @@ private:
   InstClass cls = InstClass::Part; // of the next Inst
   std::uint32_t guard = 0;
   bool guardNegated = false;
-  std::uint32_t stack = 0;            // virtual register, made when first needed
-  std::uint32_t cluster = 0;          // virtual register, made when first needed
+  std::uint32_t stack = 0;     // virtual register, made when first needed
+  std::uint32_t cluster = 0;   // virtual register, made when first needed
+  std::uint32_t frameBase = 0; // likewise: where the current frame lies in local memory
+  std::vector<std::shared_ptr<Body>> bodies;
+  std::vector<Save> saves;
+  std::set<const Function *> recursive;            // that may call themselves
+  std::optional<std::set<std::string_view>> taken; // functions whose addresses the module takes
+  bool sharesBodies = false;
+  std::uint32_t frameAlign = 16;
   std::uint32_t carry = 0, never = 0; // virtual predicates, made when first needed
 };
 

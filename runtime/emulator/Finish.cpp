@@ -1,10 +1,11 @@
 //===- Finish.cpp - order blocks, assign slots, lay out the kernel --------===//
 //
-// Four steps after decoding:
+// Five steps after decoding:
 //   order    a weak topological order (Bourdoncle 1993): every loop is contiguous and starts with
 //   its head. Running
 //            the fragment with the lowest order first then reconverges after loops even where the
 //            text puts the latch above the head, and handles irreducible graphs
+//   saves    registers that nobody reads after a call need not be saved for it
 //   chains   within a block copies and conversions are read through, and left out of its chain
 //            where nobody else reads them
 //   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
@@ -13,7 +14,7 @@
 //   layout   offsets in the file, operands patched
 //===----------------------------------------------------------------------===//
 
-#include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Frame.h"
 #include "runtime/emulator/Machine.h"
 
 #include <algorithm>
@@ -88,6 +89,12 @@ static std::vector<std::uint32_t> successorsOf(const Block &block, bool guarded)
     successors.push_back(block.next);
   return successors;
 }
+
+struct Decoder::Liveness {
+  using Bits = std::vector<std::uint64_t>;
+  std::vector<std::uint32_t> dense, registers; // numbers of those that are used at all, and back
+  std::vector<Bits> in, out;                   // by block
+};
 
 void Decoder::orderBlocks(std::vector<std::uint32_t> &reachable) {
   std::vector<std::vector<std::uint32_t>> successors;
@@ -223,10 +230,11 @@ void Decoder::leaveOut(PendingBlock &block, std::vector<bool> &live) {
   }
 }
 
-void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
-  using Bits = std::vector<std::uint64_t>;
-  // Dense numbers for the registers that are used at all.
-  std::vector<std::uint32_t> dense(virtuals.size(), ~0u), registers;
+Decoder::Liveness Decoder::findLiveness(const std::vector<std::uint32_t> &reachable) {
+  using Bits = Liveness::Bits;
+  Liveness liveness;
+  auto &[dense, registers, liveIn, liveOut] = liveness;
+  dense.assign(virtuals.size(), ~0u);
   for (std::uint32_t id : reachable)
     visitReferences(blocks[id], [&](std::uint32_t, std::uint32_t reference, bool, bool) {
       if (reference != 0 && !virtuals[reference].constant && dense[reference] == ~0u) {
@@ -236,8 +244,9 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     });
 
   std::size_t words = registers.size() / 64 + 1;
-  std::vector<Bits> uses(blocks.size()), defs(blocks.size()), liveIn(blocks.size()),
-      liveOut(blocks.size());
+  std::vector<Bits> uses(blocks.size()), defs(blocks.size());
+  liveIn.resize(blocks.size());
+  liveOut.resize(blocks.size());
   for (std::uint32_t id : reachable) {
     uses[id].assign(words, 0);
     defs[id].assign(words, 0);
@@ -269,6 +278,60 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
           changed = true;
         }
   }
+  return liveness;
+}
+
+/// A body saves all its registers around a call. Those that it does not read again need not be, and
+/// what is left gets places in the frame.
+void Decoder::dropSaves(const std::vector<std::uint32_t> &reachable) {
+  if (saves.empty())
+    return;
+  Liveness liveness = findLiveness(reachable);
+  for (std::uint32_t id : reachable) {
+    PendingBlock &block = blocks[id];
+    std::vector<bool> live(virtuals.size(), false);
+    for (std::size_t n = 0; n < liveness.registers.size(); ++n)
+      live[liveness.registers[n]] = liveness.out[id][n / 64] >> (n % 64) & 1;
+    live[block.guard] = live[block.index] = true;
+    for (std::uint32_t reference : block.barrierRefs)
+      live[reference] = true;
+    for (auto pending = block.insts.rbegin(); pending != block.insts.rend(); ++pending) {
+      std::span<Reference> refs(references.data() + pending->firstReference,
+                                pending->referenceCount);
+      if (pending->save && refs[0].def && !live[refs[0].id])
+        saves[pending->save - 1].kept = false;
+      for (const Reference &reference : refs)
+        if (reference.def && !pending->guard)
+          live[reference.id] = false;
+      for (const Reference &reference : refs)
+        if (!reference.def)
+          live[reference.id] = true;
+      live[pending->guard] = true;
+    }
+  }
+  std::uint32_t site = ~0u, slot = 0;
+  for (Save &save : saves) {
+    if (save.site != site)
+      slot = 0;
+    site = save.site;
+    if (save.kept)
+      save.slot = slot++;
+    save.body->mostSaved = std::max(save.body->mostSaved, slot);
+  }
+  for (PendingBlock &block : blocks) {
+    std::erase_if(block.insts, [&](const Pending &pending) {
+      return pending.save && !saves[pending.save - 1].kept;
+    });
+    for (Pending &pending : block.insts)
+      if (pending.save) {
+        const Save &save = saves[pending.save - 1];
+        pending.inst.imm = (save.body->bytes + 7) / 8 * 8 + 8 * save.slot;
+      }
+  }
+}
+
+void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
+  auto [dense, registers, liveIn, liveOut] = findLiveness(reachable);
 
   for (std::uint32_t id : reachable) {
     std::vector<bool> live(virtuals.size(), false);
@@ -363,21 +426,41 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     }
 }
 
+/// The stack lies behind a thread's variables.
+void Decoder::layOutStack() {
+  if (!stack)
+    return;
+  // Of what CUDA gives a thread by default many times as much: registers have 8 bytes in a frame.
+  const std::uint32_t stackBytes = bodies.empty() ? 16u << 10 : 64u << 10;
+  auto aligned = [&](std::uint32_t bytes) {
+    return (bytes + frameAlign - 1) / frameAlign * frameAlign;
+  };
+  std::uint32_t start = aligned(kernel->localBytes);
+  kernel->localBytes = start + stackBytes;
+  for (Constant &constant : kernel->constants) {
+    switch (constant.kind) {
+    case Constant::LocalBase:
+      constant.value = start;
+      break;
+    case Constant::FrameAlign:
+      constant.value = frameAlign;
+      break;
+    case Constant::FrameBytes: {
+      const Body &body = *bodies[constant.value];
+      constant.value = aligned((body.bytes + 7) / 8 * 8 + 8 * body.mostSaved);
+      break;
+    }
+    default:
+      continue;
+    }
+    constant.kind = Constant::Bits;
+  }
+}
+
 void Decoder::finish() {
   std::uint32_t dynamicBase = (kernel->staticShared + kernel->dynamicAlign - 1) /
                               kernel->dynamicAlign * kernel->dynamicAlign;
   bool dynamic = false;
-  if (stack) {
-    // Of what CUDA gives a thread by default several times as much.
-    constexpr std::uint32_t StackBytes = 16u << 10;
-    std::uint32_t start = (kernel->localBytes + 15) / 16 * 16;
-    kernel->localBytes = start + StackBytes;
-    for (Constant &constant : kernel->constants)
-      if (constant.kind == Constant::LocalBase) {
-        constant.kind = Constant::Bits;
-        constant.value = start;
-      }
-  }
   for (Constant &constant : kernel->constants)
     if (constant.kind == Constant::DynamicBase) {
       constant.kind = Constant::Bits;
@@ -389,6 +472,8 @@ void Decoder::finish() {
 
   std::vector<std::uint32_t> reachable;
   orderBlocks(reachable);
+  dropSaves(reachable);
+  layOutStack();
   for (std::uint32_t id : reachable)
     readThrough(blocks[id]);
   assignSlots(reachable);

@@ -148,6 +148,7 @@ struct Launch {
   /// Of a cooperative launch: two zeroed words of device memory, where its CTAs meet. Zero otherwise,
   /// which grid.sync() of CUDA's headers takes for "not cooperative" and traps.
   std::uint64_t workspace = 0;
+  class DeviceHeap *heap = nullptr; // if the kernel allocates
   std::uint64_t maxSteps = DefaultMaxSteps;
   std::uint64_t seed = 0; // permutes CTAs and warps; 0: natural order
 

@@ -6,6 +6,7 @@
 
 #include "runtime/emulator/Frame.h"
 
+#include <algorithm>
 #include <bit>
 
 using namespace planemu;
@@ -56,6 +57,62 @@ void Decoder::noteContractible(Type type) {
      : type == Type::F16 || type == Type::F16x2   ? count.f16
      : type == Type::BF16 || type == Type::BF16x2 ? count.bf16
                                                   : count.f32);
+}
+
+// --- Types ------------------------------------------------------------------
+
+namespace {
+enum class Sort : std::uint8_t { Bits, Integer, Half, HalfPair, Float, Double };
+} // namespace
+
+static Sort sortOf(Type type) {
+  if (isInteger(type) || type == Type::U16x2 || type == Type::S16x2)
+    return Sort::Integer;
+  switch (type) {
+  case Type::F16:
+  case Type::BF16:
+    return Sort::Half;
+  case Type::F16x2:
+  case Type::BF16x2:
+    return Sort::HalfPair;
+  case Type::F32:
+    return Sort::Float;
+  case Type::F64:
+    return Sort::Double;
+  default:
+    return Sort::Bits;
+  }
+}
+
+/// PTX ISA, "Operand Type Checking": signed and unsigned integers go together, types of bits with
+/// all, but integers and floating-point numbers do not. ptxas lets pairs of halves be integers, and
+/// looks at no elements of vectors; which numbers the parts of a matrix are is the instruction's
+/// business.
+static bool clash(const Statement &statement, const Operand &op, Type declared, Type type) {
+  Sort one = sortOf(declared), other = sortOf(type);
+  if (one == other || one == Sort::Bits || other == Sort::Bits || statement.opcode == "mma" ||
+      statement.opcode == "wmma" || (one == Sort::HalfPair && other == Sort::Integer))
+    return false;
+  return std::none_of(statement.operands.begin(), statement.operands.end(),
+                      [&](const Operand &whole) {
+                        return whole.kind == Operand::Vector && &op >= whole.parts.data() &&
+                               &op < whole.parts.data() + whole.parts.size();
+                      });
+}
+
+/// The type of what the statement computes.
+static Type resultType(const Statement &statement) {
+  if (statement.opcode == "popc" || statement.opcode == "clz")
+    return Type::U32;
+  for (std::string_view modifier : statement.modifiers)
+    if (Type type = typeNamed(modifier); type != Type::None)
+      return type;
+  return Type::None;
+}
+
+/// Registers of 64 bits. %gridid can be read as 32 too.
+static bool isWideSpecial(std::string_view name) {
+  return name == "%gridid" || name == "%current_graph_exec" || name.ends_with("_64");
 }
 
 // --- Operands ---------------------------------------------------------------
@@ -154,6 +211,7 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
       {"%lanemask_gt", Constant::LaneMaskGt},
       {"%dynamic_smem_size", Constant::DynamicShared},
       {"%total_smem_size", Constant::TotalShared},
+      {"%aggr_smem_size", Constant::TotalShared},
       // A cluster is one CTA.
       {"%clusterid.x", Constant::CtaidX},
       {"%clusterid.y", Constant::CtaidY},
@@ -177,6 +235,9 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
         "%cluster_ctaid.w", "%cluster_nctaid.w", "%cluster_ctarank"})
     if (zero == name)
       return constant(Constant::Bits, 0, bits);
+  // Counters that a profiler would set up, and the graph that a kernel may change: none.
+  if (name.starts_with("%pm") || name == "%current_graph_exec")
+    return constant(Constant::Bits, 0, bits);
   for (std::string_view one : {"%nsmid", "%cluster_nctaid.x", "%cluster_nctaid.y",
                                "%cluster_nctaid.z", "%cluster_nctarank"})
     if (one == name)
@@ -240,6 +301,13 @@ std::uint64_t Decoder::immediateBits(const Operand &op, Type type) const {
   return op.bits;
 }
 
+void Decoder::requireType(const Operand &op, Type type) const {
+  Type declared = frame->function->registers[op.index];
+  if (clash(*statement, op, declared, type))
+    fail("register " + describe(op) + " is a ." + nameOf(declared) + ", the instruction reads a ." +
+         nameOf(type));
+}
+
 void Decoder::def(unsigned n, unsigned bits) { def(operand(n), bits); }
 
 void Decoder::def(const Operand &op, unsigned bits) {
@@ -251,6 +319,10 @@ void Decoder::def(const Operand &op, unsigned bits) {
   if (registerBits(op) != bits)
     fail("register " + describe(op) + " has " + std::to_string(registerBits(op)) +
          " bits, the instruction writes " + std::to_string(bits));
+  Type declared = frame->function->registers[op.index], result = resultType(*statement);
+  if (clash(*statement, op, declared, result))
+    fail("register " + describe(op) + " is a ." + nameOf(declared) +
+         ", the instruction writes a ." + nameOf(result));
   append(registerId(op), true);
 }
 
@@ -283,16 +355,21 @@ void Decoder::use(const Operand &op, Type type) {
     if (registerBits(op) != bits)
       fail("register " + describe(op) + " has " + std::to_string(registerBits(op)) +
            " bits, the instruction reads " + std::to_string(bits));
+    requireType(op, type);
     return append(registerId(op), false);
   case Operand::Immediate:
   case Operand::Float32:
   case Operand::Float64:
     if (type == Type::Pred)
-      fail("constant " + describe(op) + " where a predicate is needed");
+      return op.bits ? useTrue() : useCarry(false);
     return append(constant(Constant::Bits, immediateBits(op, type), bits), false);
   case Operand::Special:
     if (type == Type::Pred)
       fail(describe(op) + " is not a predicate");
+    if ((statement->opcode != "mov" && statement->opcode != "cvt") || sortOf(type) > Sort::Integer)
+      fail(describe(op) + " is read by mov and cvt alone, as an integer");
+    if (bits == 64 && !isWideSpecial(op.text))
+      fail(describe(op) + " has 32 bits");
     return append(specialRegister(op.text, bits), false);
   default:
     fail(describe(op) + " cannot be read here");
@@ -308,6 +385,7 @@ unsigned Decoder::useWide(const Operand &op, Type type) {
   if (bits < bitsOf(type) || bits == 1)
     fail("register " + describe(op) + " has " + std::to_string(bits) + " bits, '." + nameOf(type) +
          "' needs more");
+  requireType(op, type);
   markTaken(op);
   append(registerId(op), false);
   return bits;
@@ -384,20 +462,20 @@ std::uint32_t Decoder::addressConstant(const Operand &op, std::int64_t offset, u
     if (space == Space::Shared)
       return sharedConstant(variable, offset, bits);
     if (space == Space::Local)
-      return bitsConstant(frame->variables[op.index]);
+      return localAddress(frame->variables[op.index] + static_cast<std::uint64_t>(offset), bits);
     fail("variable '" + variable.name + "' is of a space that only modules declare");
   }
   case Operand::Parameter:
-    if (!frame->caller) {
+    if (frame->function->entry) {
       space = Space::Param;
       return constant(Constant::ParamAddress,
                       frame->parameters[op.index] + static_cast<std::uint64_t>(offset), bits);
     }
     space = Space::Local;
-    return bitsConstant(frame->parameters[op.index]);
+    return localAddress(frame->parameters[op.index] + static_cast<std::uint64_t>(offset), bits);
   case Operand::Result:
     space = Space::Local;
-    return bitsConstant(frame->results[op.index]);
+    return localAddress(frame->results[op.index] + static_cast<std::uint64_t>(offset), bits);
   case Operand::Symbol:
     if (const Variable *variable = module.findVariable(op.text)) {
       space = variable->space;
@@ -432,13 +510,14 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
   // thread's own.
   bool anySpace = space == Space::Generic || space == Space::Param;
   if (space == Space::Param)
-    space = frame->caller ? Space::Local : Space::Global;
+    space = frame->function->entry ? Space::Global : Space::Local;
   if (space == Space::Const)
     space = Space::Global;
   if (base.kind == Operand::Register) {
     unsigned bits = registerBits(base);
     if (bits != 32 && bits != 64)
       fail("address register " + describe(base) + " has neither 32 nor 64 bits");
+    requireType(base, Type::U64);
     append(registerId(base), false);
     return {space, bits, op.offset};
   }
@@ -454,7 +533,8 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
 
 bool Decoder::isKernelParameter(unsigned n) const {
   const Operand &op = operand(n);
-  return op.kind == Operand::Address && op.parts[0].kind == Operand::Parameter && !frame->caller;
+  return op.kind == Operand::Address && op.parts[0].kind == Operand::Parameter &&
+         frame->function->entry;
 }
 
 void Decoder::useKernelParameter(unsigned n, unsigned byteOffset, Type type,

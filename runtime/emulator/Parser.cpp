@@ -271,6 +271,12 @@ Variable Parser::parseVariable(Space space, bool external, const Variable *befor
       }
     } else if (token.is(".v2") || token.is(".v4")) {
       vector = token.text[2] - '0';
+    } else if (token.is(".attribute") && space == Space::Global) {
+      // All memory is the host's too, so managed variables are like any others.
+      expect('(');
+      if (Token attribute = lexer.take(); !attribute.is(".managed"))
+        fail(attribute, "only '.managed' is supported");
+      expect(')');
     } else if (token.is(".ptr")) {
       pointer = true;
     } else if (pointer && (token.is(".global") || token.is(".shared") || token.is(".const") ||

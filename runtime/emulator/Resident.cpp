@@ -92,6 +92,8 @@ void Resident::fillConstant(const Constant &constant, Warp &warp) {
   case Constant::TotalShared:
   case Constant::DynamicBase:
   case Constant::LocalBase:
+  case Constant::FrameBytes:
+  case Constant::FrameAlign:
     return all(l.kernel->staticShared + l.dynamicShared);
   case Constant::WorkspaceHigh:
     return all(l.workspace >> 32);

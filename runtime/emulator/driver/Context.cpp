@@ -413,6 +413,9 @@ PLANEMU_EXPORT cuCtxSetLimit(CUlimit limit, std::size_t value) {
     return CUDA_ERROR_UNSUPPORTED_LIMIT;
   if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
     return CUDA_ERROR_INVALID_VALUE;
+  // A heap that is in use keeps its size.
+  if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && context.heap && value != found->second)
+    return CUDA_ERROR_INVALID_VALUE;
   if (limit == CU_LIMIT_STACK_SIZE) {
     if (value > 512u << 10)
       return CUDA_ERROR_INVALID_VALUE;

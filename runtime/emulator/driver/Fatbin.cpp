@@ -16,9 +16,9 @@
 #include "runtime/emulator/driver/Driver.h"
 
 #include <cctype>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -192,10 +192,15 @@ bool planemu::startsAsPtx(std::string_view text) {
 }
 
 CUresult planemu::readPtxFile(const DeviceModel &model, const char *name, std::string &ptx) {
-  std::ifstream file(name, std::ios::binary);
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(name, "rb"), std::fclose);
   if (!file)
     return failWith(CUDA_ERROR_FILE_NOT_FOUND, std::string("cannot open ") + name);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string bytes;
+  char part[1 << 16];
+  while (std::size_t count = std::fread(part, 1, sizeof(part), file.get()))
+    bytes.append(part, count);
+  if (std::ferror(file.get())) // a folder can be opened, too
+    return failWith(CUDA_ERROR_FILE_NOT_FOUND, std::string("cannot read ") + name);
   std::uint32_t magic = bytes.size() >= 16 ? readAt<std::uint32_t>(bytes, 0) : 0;
   if (magic == FatbinMagic)
     return readFatbin(model, bytes, ptx);

@@ -188,6 +188,18 @@ static CUresult prepareWorkspace(Context &context, std::uint64_t &address) {
   return CUDA_SUCCESS;
 }
 
+/// The context's heap, whose memory is allocated when a kernel first needs it.
+static CUresult prepareHeap(Context &context, DeviceHeap *&heap) {
+  if (!context.heap) {
+    std::uint64_t address, bytes = context.limits.at(CU_LIMIT_MALLOC_HEAP_SIZE);
+    if (context.memory->allocate(bytes, address) != Memory::Result::Ok)
+      return failWith(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the heap of kernels");
+    context.heap = std::make_unique<DeviceHeap>(address, bytes);
+  }
+  heap = context.heap.get();
+  return CUDA_SUCCESS;
+}
+
 CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   Memory &memory = *context.memory;
   Launch launch;
@@ -204,6 +216,8 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   launch.memory = &memory;
   if (launch.cooperative)
     PLANEMU_TRY(prepareWorkspace(context, launch.workspace));
+  if (launch.kernel->allocates)
+    PLANEMU_TRY(prepareHeap(context, launch.heap));
   launch.ptx = node.module->ptx.get();
   launch.namedRanges = checks & PLANEMU_CHECK_MEM;
   // One thread where the order of CTAs shows: in reports, in counts of how long they wait for each
@@ -257,6 +271,8 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
     std::size_t size = 0;
     for (void **item = extra; reinterpret_cast<std::uintptr_t>(*item) != LaunchParamEnd;
          item += 2) {
+      if (!item[1])
+        return CUDA_ERROR_INVALID_VALUE;
       if (reinterpret_cast<std::uintptr_t>(*item) == LaunchParamBufferPointer)
         buffer = item[1];
       else if (reinterpret_cast<std::uintptr_t>(*item) == LaunchParamBufferSize)
@@ -264,11 +280,12 @@ static CUresult gatherParameters(const Kernel &kernel, void **parameters, void *
       else
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (parameters || !buffer || size != bytes.size())
+    // The buffer may be longer: a struct of the parameters is padded at its end.
+    if (parameters || !buffer || size < bytes.size())
       return failWith(CUDA_ERROR_INVALID_VALUE,
                       "kernel '" + kernel.name + "' takes " + std::to_string(bytes.size()) +
                           " bytes of parameters, not " + std::to_string(size));
-    std::memcpy(bytes.data(), buffer, size);
+    std::memcpy(bytes.data(), buffer, bytes.size());
     return CUDA_SUCCESS;
   }
   if (!parameters && !kernel.parameters.empty())

@@ -94,7 +94,7 @@ static void load(Driver &driver, Module &module, std::string text) {
     auto handle = std::make_shared<FunctionHandle>();
     handle->name = function->name;
     handle->module = &module;
-    handle->kernel = Decoder(ptx, layout, *driver.instructions).decode(*function);
+    handle->kernel = decodeKernel(ptx, layout, *driver.instructions, *function);
     std::uint32_t limit = 48u << 10;
     handle->dynamicSharedLimit = limit - std::min(limit, handle->kernel->staticShared);
     if (handle->kernel->staticShared > limit)

@@ -8,6 +8,7 @@
 #define PLANEMU_DRIVER_OBJECTS_H
 
 #include "runtime/emulator/Decoder.h"
+#include "runtime/emulator/Heap.h"
 #include "runtime/emulator/Memory.h"
 #include "runtime/emulator/driver/Abi.h"
 
@@ -244,7 +245,8 @@ struct Context {
   unsigned flags = 0, apiVersion = 0;
   unsigned attached = 0; // by cuCtxAttach
   std::unique_ptr<Memory> memory;
-  std::uint64_t gridWorkspace = 0; // of cooperative launches, allocated by the first one
+  std::uint64_t gridWorkspace = 0;  // of cooperative launches, allocated by the first one
+  std::unique_ptr<DeviceHeap> heap; // made by the first kernel that allocates
   CUresult sticky = CUDA_SUCCESS;
   unsigned pending = 0; // tasks that are not done
   std::map<std::uint64_t, Allocation> allocations;

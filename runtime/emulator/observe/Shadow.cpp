@@ -45,6 +45,14 @@ void Shadow::clearCells() {
     madvise(raceCells.quads, cellBytes(bytes), MADV_DONTNEED);
 }
 
+void Shadow::renew(std::uint64_t first, std::uint64_t count) {
+  if (bits)
+    std::memset(bits + first / 8, 0, count / 8);
+  if (raceCells)
+    std::memset(static_cast<void *>(raceCells.quads + first / 16), 0,
+                count / 16 * sizeof(RaceCell));
+}
+
 void WrittenBits::mark(std::uint64_t first, std::uint64_t count) {
   std::uint64_t end = first + count;
   for (; first < end && first % 8; ++first)

@@ -70,6 +70,8 @@ public:
   RaceCells cells();
   /// Forgets all accesses.
   void clearCells();
+  /// The range, of 16-byte units, is new memory: nothing has written or accessed it.
+  void renew(std::uint64_t first, std::uint64_t count);
 
 private:
   std::uint64_t bytes;

@@ -4,6 +4,7 @@
 // machine that reorders or prefetches.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/emulator/Heap.h"
 #include "runtime/emulator/Print.h"
 #include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/ops/Instructions.h"
@@ -108,17 +109,16 @@ struct SystemFunction {
 };
 } // namespace
 static constexpr SystemFunction SystemFunctions[] = {
-    {"malloc", "memory cannot be allocated in a kernel"},
-    {"free", "memory cannot be allocated in a kernel"},
     {"cudaGetParameterBufferV2", "a kernel cannot launch kernels"},
     {"cudaLaunchDeviceV2", "a kernel cannot launch kernels"},
 };
 
-static void useArguments(Decoder &d, const Operand *list, std::size_t count) {
+/// Appends `count` arguments or results, of at least `bytes` bytes each.
+static void useArguments(Decoder &d, const Operand *list, std::size_t count, unsigned bytes = 4) {
   if ((list ? list->parts.size() : 0) != count)
     d.fail("takes " + std::to_string(count) + " of these");
   for (std::size_t n = 0; n < count; ++n)
-    d.useArgument(list->parts[n]);
+    d.useArgument(list->parts[n], bytes);
 }
 
 /// A call of what the driver's run-time system has. False if it has no `name`.
@@ -131,6 +131,20 @@ static bool selectSystemCall(Decoder &d, std::string_view name, const Operand *r
     useArguments(d, results, 1);
     useArguments(d, arguments, 2);
     d.emit(printFormatted);
+    return true;
+  }
+  if (name == "malloc") {
+    useArguments(d, results, 1, 8);
+    useArguments(d, arguments, 1, 8);
+    d.noteAllocates();
+    d.emit(allocateMemory);
+    return true;
+  }
+  if (name == "free") {
+    useArguments(d, results, 0);
+    useArguments(d, arguments, 1, 8);
+    d.noteAllocates();
+    d.emit(freeMemory);
     return true;
   }
   if (name == "__assertfail") {

@@ -450,6 +450,14 @@ static void requireWide(Decoder &d, Space space, unsigned count, Type type) {
     d.fail("256 bits at once are loaded and stored in global memory alone");
 }
 
+/// Operand `n`, a vector of `count` elements. One element is itself, in braces or not.
+static const Operand &elementsOf(Decoder &d, unsigned n, unsigned count) {
+  const Operand &op = d.operand(n);
+  if (d.elements(n) != count || (count > 1 && op.kind != Operand::Vector))
+    d.fail("the vector does not have " + std::to_string(count) + " elements");
+  return count == 1 && op.kind == Operand::Vector ? op.parts[0] : op;
+}
+
 /// Vectors of 16-bit elements in registers of 32 bits: through registers of their own width.
 static void loadAndWiden(Decoder &d, Space space, unsigned order, unsigned count, Type type) {
   std::vector<std::uint32_t> narrow;
@@ -477,7 +485,7 @@ static void loadAndWiden(Decoder &d, Space space, unsigned order, unsigned count
 /// 128 bits as two of 64. They are one access, so CTAs that use strong ones to talk to each other
 /// must not run at once: the host's moves of 16 bytes are no single ones.
 static void selectWideLd(Decoder &d, Space space, const Ordering &ordering) {
-  const Operand &to = d.operand(0);
+  const Operand &to = elementsOf(d, 0, 1);
   if (d.isKernelParameter(1) && (space == Space::Param || space == Space::Generic)) {
     for (unsigned half = 0; half < 2; ++half) {
       d.defHalf(to, half);
@@ -502,8 +510,8 @@ static void selectWideSt(Decoder &d, Space space, const Ordering &ordering) {
   if (ordering.modifier)
     d.noteOrderedCtas();
   Decoder::Address address = d.useAddress(0, space);
-  d.useHalf(d.operand(1), 0);
-  d.useHalf(d.operand(1), 1);
+  d.useHalf(elementsOf(d, 1, 1), 0);
+  d.useHalf(elementsOf(d, 1, 1), 1);
   d.emitList(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, true}),
              address.offset, ordering.flags);
   d.needsRegionCache();
@@ -518,12 +526,10 @@ void selectLd(Decoder &d) {
   takeHintsOf(d, ordering, space, {".ca", ".cg", ".cs", ".lu", ".cv"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
-  const Operand &to = d.operand(0);
+  const Operand &to = elementsOf(d, 0, count);
   if (to.kind == Operand::Sink)
     d.fail("the destination is a sink");
   requireWide(d, space, count, type);
-  if ((to.kind == Operand::Vector) != (count > 1) || d.elements(0) != count)
-    d.fail("the vector does not have " + std::to_string(count) + " elements");
   if (type == Type::B128)
     return selectWideLd(d, space, ordering);
   auto element = [&](unsigned n) -> const Operand & { return count == 1 ? to : to.parts[n]; };
@@ -567,10 +573,8 @@ void selectSt(Decoder &d) {
   takeHintsOf(d, ordering, space, {".wb", ".cg", ".cs", ".wt"});
   unsigned count = takeCount(d);
   Type type = takeMemoryType(d);
-  const Operand &from = d.operand(1);
+  const Operand &from = elementsOf(d, 1, count);
   requireWide(d, space, count, type);
-  if ((from.kind == Operand::Vector) != (count > 1) || d.elements(1) != count)
-    d.fail("the vector does not have " + std::to_string(count) + " elements");
   if (order & Inst::Release)
     d.emitBeside(InstClass::Fence, fenceAll);
   if (type == Type::B128)

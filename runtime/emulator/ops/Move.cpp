@@ -171,6 +171,11 @@ static void selectWideMov(Decoder &d) {
   }
 }
 
+/// A vector of one element is that element.
+static const Operand &alone(const Operand &op) {
+  return op.kind == Operand::Vector && op.parts.size() == 1 ? op.parts[0] : op;
+}
+
 void selectMov(Decoder &d) {
   if (selectSpecialVector(d))
     return;
@@ -180,7 +185,7 @@ void selectMov(Decoder &d) {
   if (isHalf(type))
     d.failType(type);
   unsigned bits = bitsOf(type);
-  const Operand &to = d.operand(0), &from = d.operand(1);
+  const Operand &to = alone(d.operand(0)), &from = alone(d.operand(1));
   if (selectClock(d, bits))
     return;
   if (type == Type::Pred) {
@@ -198,6 +203,8 @@ void selectMov(Decoder &d) {
           writeMask(w, i.s[0], readMask(w, i.s[1]) ^ static_cast<u32>(i.imm), executing(w, i));
         },
         flip);
+  } else if ((to.kind == Operand::Vector || from.kind == Operand::Vector) && !isBits(type)) {
+    d.failType(type);
   } else if (to.kind == Operand::Vector) {
     unsigned parts = d.elements(0);
     Exec run = vectorMove(d, bits, parts, false);
@@ -213,7 +220,7 @@ void selectMov(Decoder &d) {
       d.use(part, bits / parts <= 16 ? Type::B16 : Type::B32);
     d.emit(run);
   } else {
-    d.def(0, bits);
+    d.def(to, bits);
     d.useValue(from, type);
     d.emit(copyOf(d, bits));
   }

@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     for (const auto &function : ptx->functions) {
       if (!function->entry || function->external)
         continue;
-      std::unique_ptr<Kernel> kernel = Decoder(*ptx, {}, base::instructions).decode(*function);
+      std::unique_ptr<Kernel> kernel = decodeKernel(*ptx, {}, base::instructions, *function);
       std::printf("kernel %s\n", kernel->name.c_str());
       for (const Block &block : kernel->blocks) {
         for (unsigned n = block.first; n < block.last; ++n)

@@ -176,6 +176,7 @@ std::vector<double> widen(const Format &format, const std::vector<std::uint16_t>
   X(libcu)                                                                                         \
   X(asyncs)                                                                                        \
   X(pointers)                                                                                      \
+  X(recursion)                                                                                     \
   X(blocks)                                                                                        \
   X(shapes)                                                                                        \
   X(triton)

@@ -143,6 +143,7 @@ static void modulesAndLaunches() {
   EXPECT(cuModuleLoadData(&module, ".version 99.0\n.target sm_80\n.address_size 64\n"),
          CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
   EXPECT(cuModuleLoad(&module, "/no/such/file"), CUDA_ERROR_FILE_NOT_FOUND);
+  EXPECT(cuModuleLoad(&module, "/"), CUDA_ERROR_FILE_NOT_FOUND);
   OK(cuModuleLoadData(&module, Kernels));
   EXPECT(cuModuleGetFunction(&function, module, "none"), CUDA_ERROR_NOT_FOUND);
   EXPECT(cuModuleGetFunction(&function, bogus<CUmodule>(), "saxpy"), CUDA_ERROR_INVALID_HANDLE);

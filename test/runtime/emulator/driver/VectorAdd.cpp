@@ -90,6 +90,11 @@ int main(int argc, char **argv) {
   std::size_t size = sizeof(packed);
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                    CU_LAUNCH_PARAM_END};
+  // The buffer may be longer than the parameters, as a struct that is padded at its end, but not shorter.
+  size -= 4;
+  EXPECT(cuLaunchKernel(saxpy, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
+         CUDA_ERROR_INVALID_VALUE);
+  size += 8;
   OK(cuLaunchKernel(saxpy, (n + 255) / 256, 1, 1, 256, 1, 1, 0, nullptr, nullptr, extra));
   // And by cuLaunchKernelEx, with attributes.
   CUlaunchAttribute attributes[3] = {};
