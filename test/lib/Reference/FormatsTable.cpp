@@ -41,8 +41,9 @@ int main() {
     else
       std::printf("e4m3 %02x %08x\n", code, std::bit_cast<uint32_t>(value));
   }
-  std::printf("# bf16 FIRST LAST: of every other code in between, how many codes further is what these\n"
-              "# f32 numbers are rounded to: CODE 0000, CODE 7fff, CODE 8000 (a tie), CODE 8001\n");
+  std::printf(
+      "# bf16 FIRST LAST: of every other code in between, how many codes further is what these\n"
+      "# f32 numbers are rounded to: CODE 0000, CODE 7fff, CODE 8000 (a tie), CODE 8001\n");
   for (uint32_t parity : {0, 1})
     for (uint32_t first = parity; first < 0x10000;) {
       Row row = roundingsOf(first);

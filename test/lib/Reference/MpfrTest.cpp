@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernel.h"
 #include "Mpfr.h"
+#include "Kernel.h"
 #include "lib/Numerics/Bound.h"
 #include "test/unit/Check.h"
 
@@ -159,12 +159,12 @@ TEST(gates_of_the_delta_rule) {
   std::vector<double> b = gatesOf(kHeads, 8), a = gatesOf(kHeads, 9), rate = gatesOf(kHeads, 10);
   std::vector<double> row = b, bias(kHeads, 0.25);
   row.insert(row.end(), a.begin(), a.end());
-  TestKernel kernel(
-      "%x: tensor<1x512xf32>, %a: !plan.weight<256, f32>, %b: !plan.weight<256, f32>",
-      "%d, %e = plan.gdn_gates %x, %a, %b precision<act = f32, out = [f32, f32]>" + kCompute +
-          " : (tensor<1x512xf32>, !plan.weight<256, f32>, !plan.weight<256, f32>) -> "
-          "(tensor<1x256xf32>, tensor<1x256xf32>)\n"
-          "plan.yield %d, %e : tensor<1x256xf32>, tensor<1x256xf32>");
+  TestKernel kernel("%x: tensor<1x512xf32>, %a: !plan.weight<256, f32>, %b: !plan.weight<256, f32>",
+                    "%d, %e = plan.gdn_gates %x, %a, %b precision<act = f32, out = [f32, f32]>" +
+                        kCompute +
+                        " : (tensor<1x512xf32>, !plan.weight<256, f32>, !plan.weight<256, f32>) -> "
+                        "(tensor<1x256xf32>, tensor<1x256xf32>)\n"
+                        "plan.yield %d, %e : tensor<1x256xf32>, tensor<1x256xf32>");
   Result<Evaluation> evaluation = inputError("not run");
   const std::vector<double> &decay = resultOf(kernel.f32(row).f32(rate).f32(bias), evaluation);
   for (size_t h = 0; h < decay.size(); ++h) {
@@ -222,8 +222,8 @@ TEST(rope_at_every_scale_of_positions) {
         std::vector<double> q(rotary, 0), k(rotary, 0);
         std::fill(q.begin(), q.begin() + half, 1), std::fill(k.begin() + half, k.end(), -1);
         Result<Evaluation> evaluation = inputError("not run");
-        const std::vector<double> &turned = resultOf(
-            kernel.bf16(q).bf16(k).i32({position, position, position}), evaluation);
+        const std::vector<double> &turned =
+            resultOf(kernel.bf16(q).bf16(k).i32({position, position, position}), evaluation);
         if (turned.empty())
           return;
         const std::vector<double> &other = evaluation->output(1).exact;
