@@ -366,6 +366,9 @@ void Decoder::use(const Operand &op, Type type) {
   case Operand::Special:
     if (type == Type::Pred)
       fail(describe(op) + " is not a predicate");
+    // The clocks are more particular, and say so themselves.
+    if (op.text.starts_with("%clock") || op.text.starts_with("%globaltimer"))
+      return append(specialRegister(op.text, bits), false);
     if ((statement->opcode != "mov" && statement->opcode != "cvt") || sortOf(type) > Sort::Integer)
       fail(describe(op) + " is read by mov and cvt alone, as an integer");
     if (bits == 64 && !isWideSpecial(op.text))
