@@ -24,19 +24,21 @@ Result<std::shared_ptr<const Driver>> Driver::emulator() {
   // The emulator that was built with this planrt comes first.
   Dl_info self;
   static const char here = 0;
-  std::string tried;
+  std::string failures;
   if (::dladdr(&here, &self) && self.dli_fname) {
     std::string beside = self.dli_fname;
     beside = beside.substr(0, beside.find_last_of('/') + 1) + "libplanemu.so";
-    if (beside.find('/') != std::string::npos)
+    if (beside.find('/') != std::string::npos) {
       if (void *library = ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL))
         return bind(library, beside);
-    tried = beside + ", ";
+      // It may be there and fail for another reason, which the next failure does not tell.
+      failures = fmt::format("{}; ", ::dlerror());
+    }
   }
   void *library = ::dlopen("libplanemu.so", RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return makeError(ErrorKind::Environment, "cannot load the emulator (tried {}libplanemu.so): {}",
-                     tried, ::dlerror());
+    return makeError(ErrorKind::Environment, "cannot load the emulator: {}{}", failures,
+                     ::dlerror());
   return bind(library, "libplanemu.so");
 }
 
@@ -118,6 +120,11 @@ const char *Driver::counters() const {
 void Driver::nameRange(CUdeviceptr address, size_t bytes, const std::string &text) const {
   if (extensions.planemu_name_range)
     extensions.planemu_name_range(address, bytes, text.c_str());
+}
+
+void Driver::setInterrupt(int (*asked)(void *user), void *user) const {
+  if (extensions.planemu_set_interrupt)
+    extensions.planemu_set_interrupt(asked, user);
 }
 
 void Driver::labelLaunch(const std::string &label) const {

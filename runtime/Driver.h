@@ -34,6 +34,7 @@ struct Functions {
   X(planemu_name_range)                                                                            \
   X(planemu_label_launch)                                                                          \
   X(planemu_set_target)                                                                            \
+  X(planemu_set_interrupt)                                                                         \
   X(planemu_set_schedule_seed)                                                                     \
   X(planemu_set_checks)                                                                            \
   X(planemu_finding_count)                                                                         \
@@ -69,6 +70,9 @@ public:
   void nameRange(cudaabi::CUdeviceptr address, size_t bytes, const std::string &name) const;
   /// Labels the next launch of the calling thread.
   void labelLaunch(const std::string &label) const;
+  /// Asked before every node of the calling thread's graph launches: nonzero ends them there. Null:
+  /// nothing is asked.
+  void setInterrupt(int (*asked)(void *user), void *user) const;
   bool labelsLaunches() const { return extensions.planemu_label_launch != nullptr; }
 
   /// Sets the emulator up; before cuInit, since afterwards it is too late for a target. Fails for a

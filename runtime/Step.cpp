@@ -271,7 +271,24 @@ Status Step::launch(Run &run) {
   if (!run.graph)
     if (Status status = capture(run); !status.ok())
       return status;
-  return device->check(device->driver()->cuGraphLaunch(run.graph, stream), "cannot start the step");
+  return replay(run);
+}
+
+/// A GPU's graph runs to its end once it is started; the emulator works inside the call, and ends it
+/// before the next kernel of a step that is cancelled.
+Status Step::replay(const Run &run) {
+  const Driver &api = device->driver();
+  api.setInterrupt(
+      [](void *step) -> int {
+        return static_cast<const Step *>(step)->cancelled.load(std::memory_order_relaxed);
+      },
+      this);
+  CUresult result = api->cuGraphLaunch(run.graph, stream);
+  api.setInterrupt(nullptr, nullptr);
+  if (result == CUDA_ERROR_NOT_READY)
+    if (Status status = checkCancelled(); !status.ok())
+      return status;
+  return device->check(result, "cannot start the step");
 }
 
 Status Step::enqueue(const Run &run) {

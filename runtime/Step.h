@@ -95,6 +95,7 @@ private:
   planc::Status executeHost(const Run &run);
   planc::Status executeHostOp(const planc::bundle::HostOp &op);
   planc::Status launch(Run &run);
+  planc::Status replay(const Run &run);
   planc::Status enqueue(const Run &run);
   planc::Status startEntry(size_t entry);
   planc::Status capture(Run &run);

@@ -64,6 +64,11 @@ PLANEMU_API void planemu_set_max_steps(uint64_t steps);
  * natural order. A kernel without races computes the same under every seed. Since 0.2. */
 PLANEMU_API void planemu_set_schedule_seed(uint64_t seed);
 
+/* `asked` is called by every graph launch of the calling thread before each of the graph's nodes.
+ * Unless it returns 0 the rest of the graph does not run and the launch gives CUDA_ERROR_NOT_READY,
+ * which does not stick. It may not call the driver. NULL: nothing is asked. Since 0.2. */
+PLANEMU_API void planemu_set_interrupt(int (*asked)(void *user), void *user);
+
 /* What to check while kernels run. Off by default. */
 enum planemu_check {
   /* Accesses stay inside one named range (planemu_name_range) of an allocation; freed memory is

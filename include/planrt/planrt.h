@@ -408,9 +408,9 @@ PLANRT_API planrt_status planrt_step_begin(planrt_step *step, uint32_t count,
                                            planrt_error **error);
 PLANRT_API planrt_status planrt_step_wait(planrt_step *step, int32_t *next, planrt_error **error);
 
-/* Ends the step that is running, from any thread: it stops before its next kernel (a graph runs to
- * its end), and planrt_step_run or planrt_step_wait gives PLANRT_ERR_CANCELLED. Does nothing if no step
- * is running. Since 0.2. */
+/* Ends the step that is running, from any thread: it stops before its next kernel (a GPU's graph
+ * runs to its end), and planrt_step_run or planrt_step_wait gives PLANRT_ERR_CANCELLED. Does nothing
+ * if no step is running. Since 0.2. */
 PLANRT_API void planrt_step_cancel(planrt_step *step);
 
 /* The last step's logits of its `row`-th sequence, widened to float. `count` is the vocabulary's

@@ -7,7 +7,11 @@
 #include "test/runtime/SampleModel.h"
 #include "test/unit/Check.h"
 
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 using sample::Handles;
 using sample::Oracle;
@@ -100,6 +104,55 @@ TEST(cancelled_steps_change_nothing) {
     REQUIRE(handles.run({0}, {i}) == PLANRT_OK);
     CHECK(handles.logits(0) == oracle.step(i));
   }
+}
+
+TEST(another_thread_may_cancel_at_any_time) {
+  Handles handles;
+  REQUIRE(handles.open());
+  std::atomic<bool> over = false;
+  std::thread canceller([&] {
+    while (!over) {
+      planrt_step_cancel(handles.step);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  Oracle oracle;
+  int64_t length = 0;
+  for (int i = 0; i < 100 && length < 40; ++i) {
+    int32_t token = i % 64;
+    planrt_status status = handles.run({0}, {token});
+    CHECK(status == PLANRT_OK || status == PLANRT_ERR_CANCELLED);
+    if (status == PLANRT_OK) {
+      CHECK(handles.logits(0) == oracle.step(token));
+      ++length;
+    }
+    CHECK_EQ(planrt_sequence_length(handles.session, 0), length);
+  }
+  over = true;
+  canceller.join();
+  REQUIRE(handles.run({0}, {7}) == PLANRT_OK);
+  CHECK(handles.logits(0) == oracle.step(7));
+}
+
+TEST(a_visitor_that_throws_ends_its_step) {
+  Handles handles;
+  REQUIRE(handles.open());
+  auto visit = [](void *, const planrt_launch *launch, int done) -> int {
+    if (launch->group == 1 && done)
+      throw std::runtime_error("thrown by the visitor");
+    return 0;
+  };
+  uint32_t sequence = 0;
+  int32_t token = 5;
+  planrt_error *error = nullptr;
+  handles.take(
+      planrt_step_run_visited(handles.step, 1, &sequence, &token, nullptr, visit, nullptr, &error),
+      error);
+  CHECK_EQ(handles.status, PLANRT_ERR_INTERNAL);
+  CHECK_CONTAINS(handles.message, "thrown by the visitor");
+  CHECK_EQ(planrt_sequence_length(handles.session, 0), 0);
+  REQUIRE(handles.run({0}, {5}) == PLANRT_OK);
+  CHECK(handles.logits(0) == Oracle().step(5));
 }
 
 TEST(a_cancelled_step_stops_before_its_next_kernel) {

@@ -5,6 +5,7 @@
 
 #include "planemu/planemu.h"
 #include "runtime/emulator/driver/Driver.h"
+#include "runtime/emulator/driver/GraphWork.h"
 
 #include <algorithm>
 #include <sstream>
@@ -63,6 +64,15 @@ void planemu_set_schedule_seed(uint64_t seed) {
   std::lock_guard lock(driver.mutex);
   driver.scheduleSeed = seed;
 }
+
+static thread_local struct {
+  int (*asked)(void *user);
+  void *user;
+} interrupt;
+
+void planemu_set_interrupt(int (*asked)(void *user), void *user) { interrupt = {asked, user}; }
+
+bool planemu::isInterrupted() { return interrupt.asked && interrupt.asked(interrupt.user); }
 
 void planemu_label_launch(const char *label) { setLaunchLabel(label ? label : ""); }
 

@@ -96,6 +96,8 @@ CUresult Driver::runGraph(const Graph &graph, const std::shared_ptr<Context> &co
   // What has to be waited for after each node: tasks, or nothing if it is done.
   std::map<const GraphNode *, std::vector<std::shared_ptr<Task>>> tasks;
   for (GraphNode *node : orderNodes(graph)) {
+    if (isInterrupted())
+      return CUDA_ERROR_NOT_READY;
     std::vector<std::shared_ptr<Task>> before;
     for (const GraphNode *earlier : node->dependencies)
       before.insert(before.end(), tasks[earlier].begin(), tasks[earlier].end());

@@ -10,6 +10,9 @@
 
 namespace planemu {
 
+/// planemu_set_interrupt of the calling thread says so.
+bool isInterrupted();
+
 /// Parameters of before CUDA 12 as those of now.
 CUDA_KERNEL_NODE_PARAMS widen(const CUDA_KERNEL_NODE_PARAMS_v1 &parameters);
 

@@ -7,6 +7,7 @@
 #include "Check.h"
 
 #include <algorithm>
+#include <dlfcn.h>
 #include <string>
 #include <vector>
 
@@ -329,6 +330,45 @@ static void captureInto() {
   OK(cuStreamDestroy(stream));
 }
 
+/// A launch that is told to stops before its next node, and no later one is harmed.
+static void interrupted() {
+  auto setInterrupt = reinterpret_cast<void (*)(int (*)(void *), void *)>(
+      dlsym(RTLD_DEFAULT, "planemu_set_interrupt"));
+  CUdeviceptr a;
+  OK(cuMemAlloc(&a, 12));
+  CUgraph graph;
+  OK(cuGraphCreate(&graph, 0));
+  CUgraphNode before = nullptr;
+  for (unsigned n = 0; n < 3; ++n) {
+    CUDA_MEMSET_NODE_PARAMS fill = {};
+    fill.dst = a + 4 * n;
+    fill.value = 5 + n;
+    fill.elementSize = 4;
+    fill.width = fill.height = 1;
+    CUgraphNode node;
+    OK(cuGraphAddMemsetNode(&node, graph, &before, n ? 1 : 0, &fill, context));
+    before = node;
+  }
+  CUgraphExec exec;
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  CUstream stream;
+  OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  for (int allowed = 0; allowed <= 3; ++allowed) {
+    OK(cuMemsetD32(a, 1, 3));
+    int left = allowed;
+    setInterrupt([](void *count) -> int { return --*static_cast<int *>(count) < 0; }, &left);
+    CUresult result = cuGraphLaunch(exec, stream);
+    CHECK(result == (allowed < 3 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS));
+    OK(cuStreamSynchronize(stream));
+    std::vector<unsigned> values = read(a, 3);
+    for (int n = 0; n < 3; ++n)
+      CHECK(values[n] == (n < allowed ? 5u + n : 1u));
+  }
+  setInterrupt(nullptr, nullptr);
+  OK(cuGraphLaunch(exec, stream));
+  CHECK(read(a, 3)[2] == 7);
+}
+
 int main() {
   OK(cuInit(0));
   OK(cuDevicePrimaryCtxRetain(&context, 0));
@@ -339,5 +379,6 @@ int main() {
   byHand();
   byCapture();
   captureInto();
+  interrupted();
   return finish("graphs");
 }
