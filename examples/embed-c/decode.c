@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int usage(void) {
-  fprintf(stderr, "usage: decode BUNDLE WEIGHTS TOKEN,TOKEN,... COUNT [DEVICE]\n");
-  return 2;
-}
-
 int main(int argc, char **argv) {
   planrt_error *error = NULL;
   planrt_bundle *bundle = NULL;
@@ -23,14 +18,11 @@ int main(int argc, char **argv) {
   planrt_step *step = NULL;
   uint32_t sequence = 0;
   int32_t token = 0, next = 0;
-  int code = 1;
-  if (argc != 5 && argc != 6)
-    return usage();
-  char *text = argv[3], *end = NULL;
-  long count = strtol(argv[4], &end, 10);
-  if (end == argv[4] || *end || count < 1)
-    return usage();
-
+  char *text = argc > 3 ? argv[3] : NULL, *end = NULL;
+  long count = argc == 5 || argc == 6 ? strtol(argv[4], &end, 10) : 0;
+  int code = 2; /* as long as only the command line can be wrong */
+  if (count < 1 || *end)
+    goto done;
   if (planrt_bundle_open(argv[1], &bundle, &error) ||
       planrt_device_open(argc == 6 ? argv[5] : "emulator", NULL, &device, &error) ||
       planrt_weights_open(bundle, device, argv[2], NULL, &weights, &error) ||
@@ -41,10 +33,8 @@ int main(int argc, char **argv) {
   do { /* the prompt */
     long value = strtol(text, &end, 10);
     token = (int32_t)value;
-    if (end == text || (*end && *end != ',') || value != token) {
-      code = usage();
+    if (end == text || (*end && *end != ',') || value != token)
       goto done;
-    }
     if (planrt_step_run(step, 1, &sequence, &token, &next, &error))
       goto done;
     text = end + 1;
@@ -56,16 +46,15 @@ int main(int argc, char **argv) {
       goto done;
   }
   code = 0;
-
 done:
   if (error)
     fprintf(stderr, "%s%s%s\n", planrt_error_file(error), *planrt_error_file(error) ? ": " : "",
             planrt_error_message(error));
+  else if (code)
+    fprintf(stderr, "usage: decode BUNDLE WEIGHTS TOKEN,TOKEN,... COUNT [DEVICE]\n");
+  code = error ? 1 : code;
   planrt_error_free(error);
-  planrt_step_free(step);
-  planrt_session_free(session);
-  planrt_weights_free(weights);
-  planrt_device_free(device);
-  planrt_bundle_free(bundle);
+  planrt_step_free(step), planrt_session_free(session), planrt_weights_free(weights);
+  planrt_device_free(device), planrt_bundle_free(bundle);
   return code;
 }

@@ -9,51 +9,42 @@ PLANRT names the library, if the loader does not find it by itself.
 import ctypes
 import os
 import sys
-from ctypes import POINTER, byref, c_char_p, c_int32, c_uint32, c_void_p
+from ctypes import byref, c_char_p, c_int32, c_uint32, c_void_p
 
 planrt = ctypes.CDLL(os.environ.get("PLANRT", "libplanrt.so.0"))
-for name in ("message", "file"):
-    text = getattr(planrt, f"planrt_error_{name}")
-    text.argtypes, text.restype = [c_void_p], c_char_p
+planrt.planrt_error_file.restype = planrt.planrt_error_message.restype = c_char_p
 
 
-def call(noun_verb, types, *arguments):
-    """Calls planrt_<noun>_<verb>; `types` leaves out the error, which is raised."""
-    function, error = getattr(planrt, "planrt_" + noun_verb), c_void_p()
-    function.argtypes = [*types, POINTER(c_void_p)]
+def call(name, *arguments):
+    """Calls planrt_<name>; the error, its last argument, is raised."""
+    function, error, kinds = getattr(planrt, "planrt_" + name), c_void_p(), {bytes: c_char_p, int: c_uint32}
+    function.argtypes = [*(kinds.get(type(argument), c_void_p) for argument in arguments), c_void_p]
     if function(*arguments, byref(error)):
-        where = planrt.planrt_error_file(error).decode()
-        raise RuntimeError((where + ": " if where else "") + planrt.planrt_error_message(error).decode())
+        where, what = planrt.planrt_error_file(error), planrt.planrt_error_message(error)
+        raise RuntimeError(b": ".join(filter(None, (where, what))).decode())
 
 
-def make(noun_verb, *arguments):
+def make(name, *arguments):
     """Calls a function whose last output is a handle. The process's end frees it."""
     handle = c_void_p()
-    types = [c_char_p if isinstance(a, bytes) else c_void_p for a in arguments]
-    call(noun_verb, [*types, POINTER(c_void_p)], *arguments, byref(handle))
+    call(name, *arguments, byref(handle))
     return handle
-
-
-def main(bundle_file, weights_file, prompt, count, device_name="emulator"):
-    bundle = make("bundle_open", os.fsencode(bundle_file))
-    device = make("device_open", device_name.encode(), None)
-    weights = make("weights_open", bundle, device, os.fsencode(weights_file), None)
-    session = make("session_open", weights, None)
-    step = make("step_open", session, None, None)
-    sequence, next_token, generated = c_uint32(), c_int32(), []
-    call("sequence_create", [c_void_p, POINTER(c_uint32)], session, byref(sequence))
-    tokens = [int(token) for token in prompt.split(",")]
-    for token in tokens + [None] * (int(count) - 1):
-        given = None if token is None else byref(c_int32(token))  # None: the one it has chosen
-        call("step_run", [c_void_p, c_uint32, POINTER(c_uint32), POINTER(c_int32), POINTER(c_int32)],
-             step, 1, byref(sequence), given, byref(next_token))
-        generated.append(next_token.value)
-    print(*generated[len(tokens) - 1:], sep=",")
 
 
 if len(sys.argv) not in (5, 6):
     sys.exit(__doc__)
+bundle_file, weights_file, prompt, count, *device_name = map(os.fsencode, sys.argv[1:])
 try:
-    main(*sys.argv[1:])
+    bundle, device = make("bundle_open", bundle_file), make("device_open", *device_name or [b"emulator"], None)
+    weights = make("weights_open", bundle, device, weights_file, None)
+    session = make("session_open", weights, None)
+    step = make("step_open", session, None, None)
+    sequence, next_token, generated = c_uint32(), c_int32(), []
+    call("sequence_create", session, byref(sequence))
+    tokens = [byref(c_int32(int(token))) for token in prompt.split(b",")]
+    for token in tokens + [None] * (int(count) - 1):  # None: the one that the sequence has chosen
+        call("step_run", step, 1, byref(sequence), token, byref(next_token))
+        generated.append(next_token.value)
+    print(*generated[len(tokens) - 1:], sep=",")
 except (RuntimeError, ValueError) as failure:
     sys.exit(str(failure))

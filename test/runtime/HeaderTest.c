@@ -5,7 +5,34 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A number that a program was built with never changes its meaning; new ones are added here too. */
+static int statusesAreStable(void) {
+  static const struct {
+    int value;
+    planrt_status status;
+    const char *name;
+  } pinned[] = {{0, PLANRT_OK, "PLANRT_OK"},
+                {1, PLANRT_ERR_INPUT, "PLANRT_ERR_INPUT"},
+                {2, PLANRT_ERR_ARGUMENT, "PLANRT_ERR_ARGUMENT"},
+                {3, PLANRT_ERR_WEIGHTS, "PLANRT_ERR_WEIGHTS"},
+                {4, PLANRT_ERR_ENVIRONMENT, "PLANRT_ERR_ENVIRONMENT"},
+                {5, PLANRT_ERR_MEMORY, "PLANRT_ERR_MEMORY"},
+                {6, PLANRT_ERR_DEVICE, "PLANRT_ERR_DEVICE"},
+                {7, PLANRT_ERR_DEVICE_LOST, "PLANRT_ERR_DEVICE_LOST"},
+                {8, PLANRT_ERR_INTERNAL, "PLANRT_ERR_INTERNAL"},
+                {9, PLANRT_ERR_CANCELLED, "PLANRT_ERR_CANCELLED"},
+                {10, PLANRT_ERR_EXHAUSTED, "PLANRT_ERR_EXHAUSTED"}};
+  int count = (int)(sizeof pinned / sizeof *pinned);
+  for (int i = 0; i < count; ++i)
+    if (pinned[i].value != i || (int)pinned[i].status != i ||
+        strcmp(planrt_status_name((planrt_status)i), pinned[i].name) != 0)
+      return 0;
+  return planrt_status_name((planrt_status)count) == NULL;
+}
+
 int main(void) {
+  if (!statusesAreStable())
+    return 5;
   planrt_error *error = NULL;
   planrt_bundle *bundle = NULL;
   if (planrt_bundle_open("/no/such/file", &bundle, &error) != PLANRT_ERR_INPUT || bundle)
