@@ -80,6 +80,27 @@ def safetensors(tensors, metadata=None):
     return struct.pack("<Q", len(text)) + text + data
 
 
+def as_compiled(manifest):
+    """What planc writes and the sample has not: a second target, cubins and their figures, sums of several levels, a
+    second program."""
+    manifest["targets"].append({"name": "sm_90", "sm": 90, "product": "h200"})
+    sections, end = manifest["sections"], sum(manifest["sections"][-1][key] for key in ("offset", "bytes"))
+    for kernel in manifest["kernels"]:
+        levels = [{"kind": "product", "terms": 1, "span": 0}, {"kind": "tree", "terms": 64, "span": 0}]
+        kernel["arithmetic"] = [{"op": "rms_norm", "parts": [
+            {"name": name, "levels": levels if name == "squares" else [], "units": units, "absolute": None, "source": ""}
+            for name, units in (("squares", 0), ("mean", 2), ("rsqrt", 4), ("scale", 3))]}]
+        first = kernel["targets"]["sm_80"]
+        kernel["targets"]["sm_90"] = image = dict(first, registers=30, stack_bytes=0, spill_bytes=0, code_bytes=1920)
+        for kind in ("ptx", "cubin"):
+            end = (end + 63) // 64 * 64
+            image[kind] = f"{kernel['name']}.sm_90.{kind}"
+            sections.append(dict(sections[0], name=image[kind], offset=end, bytes=first["ptx_bytes"]))
+            end += first["ptx_bytes"]
+    manifest["programs"].append(dict(manifest["programs"][0], name="again", mode="multi_seq"))
+    return manifest
+
+
 def cut_plan(plan, config, keep):
     """The plan with only the layers `keep`, renumbered: each takes the hidden state of the one before it."""
     nodes = [n for n in plan["nodes"] if n["layer"] is None or n["layer"] in keep]
@@ -144,6 +165,7 @@ def main(root, tool, out):
             length = struct.unpack_from("<Q", content, 16)[0]
             write("bundle", path.stem, content)
             write("manifest", path.stem, content[64:64 + length])
+            write("manifest", path.stem + "-as-compiled", json.dumps(as_compiled(json.loads(content[64:64 + length]))))
         write("safetensors", "sample", (pathlib.Path(folder) / "model.safetensors").read_bytes())
 
     write("safetensors", "none", safetensors([]))
