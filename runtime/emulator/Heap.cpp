@@ -9,21 +9,24 @@
 #include "runtime/emulator/observe/Observer.h"
 #include "runtime/emulator/observe/Shadow.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace planemu;
 
-std::uint64_t DeviceHeap::allocate(std::uint64_t bytes) {
-  if (bytes > 1ull << 48)
+std::uint64_t DeviceHeap::allocate(std::uint64_t bytes, std::uint64_t align) {
+  if (bytes > 1ull << 48 || align > 1ull << 48)
     return 0;
   bytes = sizeOf(bytes);
-  for (auto hole = holes.begin(); hole != holes.end(); ++hole) {
-    auto [address, size] = *hole;
-    if (size < bytes)
+  for (auto [low, size] : holes) {
+    std::uint64_t address = (low + align - 1) / align * align, before = address - low;
+    if (before > size || size - before < bytes)
       continue;
-    holes.erase(hole);
-    if (size > bytes)
-      holes.emplace(address + bytes, size - bytes);
+    holes.erase(low);
+    if (before)
+      holes.emplace(low, before);
+    if (size - before > bytes)
+      holes.emplace(address + bytes, size - before - bytes);
     blocks.emplace(address, bytes);
     return address;
   }
@@ -74,7 +77,18 @@ void planemu::allocateMemory(Warp &warp, const Inst &inst) {
       return;
     std::uint64_t bytes, address;
     std::memcpy(&bytes, size, 8);
-    address = warp.launch->heap->allocate(bytes);
+    std::uint64_t align = 16;
+    if (inst.imm) {
+      char *given = argument(warp, inst, 2, lane);
+      if (!given)
+        return;
+      std::memcpy(&align, given, 8);
+      if (!align || (align & (align - 1)))
+        return reportFault(warp, inst.line, FaultKind::Misuse, lane, align, 8,
+                           "an alignment of memory that is no power of two");
+      align = std::max<std::uint64_t>(align, 16);
+    }
+    address = warp.launch->heap->allocate(bytes, align);
     if (address && warp.observer)
       if (ShadowRef shadow = warp.launch->memory->shadowOf(address); shadow.shadow)
         shadow.shadow->renew(address - shadow.low + shadow.offset, DeviceHeap::sizeOf(bytes));

@@ -15,8 +15,8 @@ class DeviceHeap {
 public:
   DeviceHeap(std::uint64_t address, std::uint64_t bytes) : holes{{address, bytes}} {}
 
-  /// 0 if there is no room. A block of no bytes has an address too.
-  std::uint64_t allocate(std::uint64_t bytes);
+  /// 0 if there is no room. A block of no bytes has an address too. `align`: a power of two.
+  std::uint64_t allocate(std::uint64_t bytes, std::uint64_t align = 16);
   /// Of a block for `bytes` bytes.
   static std::uint64_t sizeOf(std::uint64_t bytes) { return bytes ? (bytes + 15) / 16 * 16 : 16; }
   /// False if no block starts at `address`.
@@ -26,7 +26,8 @@ private:
   std::map<std::uint64_t, std::uint64_t> holes, blocks; // address and bytes
 };
 
-/// malloc(bytes): operands are the result and the argument, both 64 bits.
+/// malloc(bytes): operands are the result and the argument, both 64 bits. imm: a second argument is the
+/// alignment.
 void allocateMemory(Warp &warp, const Inst &inst);
 /// free(address).
 void freeMemory(Warp &warp, const Inst &inst);

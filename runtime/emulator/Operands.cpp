@@ -507,6 +507,8 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
   const Operand &op = operand(n);
   if (op.kind != Operand::Address)
     fail(describe(op) + " is not an address in brackets");
+  if (op.parts.size() != 1)
+    fail("an address with coordinates");
   markTaken(op);
   const Operand &base = op.parts[0];
   // Kernel parameters lie in a region of global memory; those of a function and of calls in the

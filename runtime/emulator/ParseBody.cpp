@@ -339,6 +339,12 @@ Operand Parser::parseAddress(Function &function) {
     minus ^= accept('-');
     operand.offset += parseOffset(minus);
   }
+  // Coordinates, of instructions that are refused by name.
+  while (accept(',')) {
+    if (lexer.peek().is('[') || lexer.peek().is('(') || operand.parts.size() >= 4)
+      fail(lexer.peek(), "unexpected '" + std::string(lexer.peek().text) + "' in an address");
+    operand.parts.push_back(parsePrimary(function));
+  }
   expect(']');
   return operand;
 }

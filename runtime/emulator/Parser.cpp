@@ -470,12 +470,19 @@ void Parser::parseDirectives(Function &function) {
       else
         for (unsigned dim = 0; dim < 3; ++dim)
           function.reqNtid[dim] = static_cast<unsigned>(dims[dim]);
-    } else if (token.is(".minnctapersm") || token.is(".maxnreg") || token.is(".maxnctapersm")) {
+    } else if (token.is(".reqnctapercluster")) {
+      std::uint64_t ctas = 1;
+      do
+        if ((ctas *= expectInteger("a CTA count")) != 1)
+          fail(token, "clusters of several CTAs are not supported");
+      while (accept(','));
+    } else if (token.is(".minnctapersm") || token.is(".maxnreg") || token.is(".maxnctapersm") ||
+               token.is(".maxclusterrank")) {
       expectInteger("a number");
     } else if (token.is(".pragma")) {
       expect(Token::String, "a string");
       expect(';');
-    } else if (!token.is(".noreturn")) {
+    } else if (!token.is(".noreturn") && !token.is(".explicitcluster")) {
       fail(token, "unknown directive '" + std::string(token.text) + "'");
     }
   }

@@ -100,19 +100,6 @@ void selectStackrestore(Decoder &d) {
 void selectExit(Decoder &d) { d.exit(); }
 void selectTrap(Decoder &d) { d.trap(); }
 
-namespace {
-/// Functions that compilers declare for what the language offers and the driver's run-time system
-/// would have.
-struct SystemFunction {
-  std::string_view name;
-  const char *why;
-};
-} // namespace
-static constexpr SystemFunction SystemFunctions[] = {
-    {"cudaGetParameterBufferV2", "a kernel cannot launch kernels"},
-    {"cudaLaunchDeviceV2", "a kernel cannot launch kernels"},
-};
-
 /// Appends `count` arguments or results, of at least `bytes` bytes each.
 static void useArguments(Decoder &d, const Operand *list, std::size_t count, unsigned bytes = 4) {
   if ((list ? list->parts.size() : 0) != count)
@@ -124,20 +111,22 @@ static void useArguments(Decoder &d, const Operand *list, std::size_t count, uns
 /// A call of what the driver's run-time system has. False if it has no `name`.
 static bool selectSystemCall(Decoder &d, std::string_view name, const Operand *results,
                              const Operand *arguments) {
-  for (const SystemFunction &function : SystemFunctions)
-    if (name == function.name)
-      d.fail(function.why);
+  for (std::string_view launches :
+       {"__cudaCDP2", "cudaGetParameterBuffer", "cudaLaunchDevice", "cudaDeviceSynchronize"})
+    if (name.starts_with(launches))
+      d.fail("a kernel cannot launch kernels");
   if (name == "vprintf") {
     useArguments(d, results, 1);
     useArguments(d, arguments, 2);
     d.emit(printFormatted);
     return true;
   }
-  if (name == "malloc") {
+  // The latter takes an alignment too.
+  if (name == "malloc" || name == "__cuda_syscall_aligned_malloc") {
     useArguments(d, results, 1, 8);
-    useArguments(d, arguments, 1, 8);
+    useArguments(d, arguments, name == "malloc" ? 1 : 2, 8);
     d.noteAllocates();
-    d.emit(allocateMemory);
+    d.emit(allocateMemory, name != "malloc");
     return true;
   }
   if (name == "free") {
