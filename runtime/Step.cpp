@@ -329,12 +329,12 @@ Status Step::capture(Run &run) {
   Status status;
   try {
     status = enqueue(run);
+    result = api->cuStreamEndCapture(stream, &graph);
   } catch (...) {
     if (api->cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS)
       api->cuGraphDestroy(graph);
     throw;
   }
-  result = api->cuStreamEndCapture(stream, &graph);
   if (status.ok())
     status = device->check(result, "cannot capture the step");
   if (status.ok())

@@ -54,7 +54,6 @@ CUresult Driver::createContext(unsigned flags, bool isPrimary, std::shared_ptr<C
     context = std::make_shared<Context>();
   context->id = nextId();
   context->primary = isPrimary;
-  context->alive = true;
   context->flags = flags;
   context->apiVersion = DriverVersion;
   context->sticky = CUDA_SUCCESS;
@@ -79,6 +78,7 @@ CUresult Driver::createContext(unsigned flags, bool isPrimary, std::shared_ptr<C
     contexts.add(context);
   if (isPrimary)
     primary = context;
+  context->alive = true; // not before: memory may run out on the way here
   observeMemory();
   return CUDA_SUCCESS;
 }
