@@ -18,7 +18,8 @@
 //   G10  a state or cache read or snapshotted before the write or update of the same step
 //   G11  a tensor core unit without a member that multiplies its formats
 //   G12  a member that asks for a tensor core unit which its group does not declare
-// G4 to G12 need to know each node's group, so they are checked once G1 and G2 hold.
+//   G13  a member whose numerics contract is stricter than its group's, which is the one that is kept
+// G4 to G13 need to know each node's group, so they are checked once G1 and G2 hold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,6 +91,7 @@ private:
   void checkConvex();
   void checkOrder();
   void checkUnits();
+  void checkContracts();
 
   InFlightDiagnostic nodeError(size_t node) {
     ok = false;
@@ -131,10 +133,11 @@ bool Checker::run() {
   if (!ok)
     return false;
   collectDependencies();
-  checkFused();  // G4, G5
-  checkConvex(); // G7
-  checkOrder();  // G6, G8, G9, G10
-  checkUnits();  // G11, G12
+  checkFused();     // G4, G5
+  checkConvex();    // G7
+  checkOrder();     // G6, G8, G9, G10
+  checkUnits();     // G11, G12
+  checkContracts(); // G13
   return ok;
 }
 
@@ -366,6 +369,25 @@ void Checker::checkUnits() {
       groupError(position) << "declares unit '" << info.getCompute().getValue()
                            << "', but no member has a step 'mma " << format << "*" << format << "'";
   }
+}
+
+/// `differs`, `reference`, `bit_identical(..)`: each promises more than the one before.
+static int strictness(StringAttr contract) {
+  StringRef text = contract ? contract.getValue() : "reference";
+  return text.starts_with("bit_identical") ? 2 : text == "differs" ? 0 : 1;
+}
+
+void Checker::checkContracts() {
+  for (auto [position, info] : llvm::enumerate(graph.groups))
+    for (size_t member : graph.members[position]) {
+      StringAttr claimed = graph.nodes[member].getNodeAttr().getNumerics();
+      if (!claimed || strictness(claimed) <= strictness(info.getNumerics()))
+        continue;
+      StringAttr kept = info.getNumerics();
+      nodeError(member) << "its numerics contract is '" << claimed.getValue()
+                        << "', but its group keeps only '"
+                        << (kept ? kept.getValue() : StringRef("reference")) << "'";
+    }
 }
 
 //===----------------------------------------------------------------------===//

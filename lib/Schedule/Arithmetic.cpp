@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Schedule/KernelBuilder.h"
+#include "lib/Schedule/Liveness.h"
 
 using namespace mlir;
 using namespace planc;
@@ -51,9 +52,17 @@ std::vector<numerics::Node> KernelBuilder::arithmetic() const {
   std::vector<numerics::Node> nodes;
   plan::KernelOp op = kernel;
   for (Operation &member : op.getBody().front().without_terminator()) {
-    auto parts = notes.find(&member);
-    nodes.push_back({member.getName().stripDialect().str(),
-                     parts == notes.end() ? std::vector<numerics::Part>() : parts->second});
+    numerics::Node &node = nodes.emplace_back();
+    node.op = member.getName().stripDialect().str();
+    if (auto parts = notes.find(&member); parts != notes.end())
+      node.parts = parts->second;
+    // Who computes a value has said how; one that nobody reads is not computed.
+    if (llvm::all_of(member.getResults(), [](Value result) { return isRead(result); }))
+      continue;
+    std::vector<std::string_view> names = numerics::partsOf(node.op).value();
+    for (std::string_view name : names)
+      if (!numerics::findPart(node, name))
+        node.parts.push_back(numerics::rounding(std::string(name), 0, "nobody reads it"));
   }
   return nodes;
 }

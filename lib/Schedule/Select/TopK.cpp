@@ -89,7 +89,8 @@ void select::emitTopK(KernelBuilder &b, plan::TopKOp node, LaunchShape &shape) {
     weights.push_back(b.select(isRank, power, b.f32(0.0f)));
     sum = sum ? b.fadd(sum, weights.back()) : weights.back();
   }
-  Value factor = b.rcp(b.warpSum(sum));
+  // Of one rank there is nothing to add.
+  Value factor = b.rcp(chosen == 1 ? sum : b.warpSum(sum));
   for (auto [round, key] : llvm::enumerate(ranked)) {
     Value rank = b.add(lane, int64_t(round) * 32);
     b.ifThen(b.lt(rank, chosen), [&] {

@@ -151,6 +151,8 @@ static DataSites findLastOfEquals(plan::KernelOp kernel) {
     if (!logits || !output)
       continue;
     auto type = cast<RankedTensorType>(logits.getType());
+    if (type.getDimSize(1) < 2) // it has no equal
+      continue;
     sites.push_back({op.getName().getStringRef().str(),
                      [=](std::vector<Input> &inputs) {
                        forEachRow(inputs[logits.getArgNumber()], type,
