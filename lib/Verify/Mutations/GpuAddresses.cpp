@@ -13,8 +13,14 @@ using namespace mlir;
 
 namespace planc::verify {
 
-/// The operations that make the indices of an address, the nearest first. Not what a remainder is
-/// taken of: one more there turns all indices around, which deals the same work to other threads.
+/// Not remainders: one more in what one is taken of turns all indices around, which deals the same
+/// work to other threads.
+static bool makesIndices(Operation *op) {
+  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::DivUIOp, arith::ExtSIOp,
+             arith::ExtUIOp, arith::MinSIOp, arith::MaxSIOp, arith::ShLIOp>(op);
+}
+
+/// The operations that make the indices of an address, the nearest first.
 static llvm::SetVector<Operation *> indexOperations(Value pointer) {
   llvm::SetVector<Operation *> found;
   SmallVector<Value> pending;
@@ -24,10 +30,7 @@ static llvm::SetVector<Operation *> indexOperations(Value pointer) {
   }
   for (size_t i = 0; i < pending.size(); ++i) {
     Operation *op = pending[i].getDefiningOp();
-    if (!op ||
-        !isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::DivUIOp, arith::ExtSIOp,
-             arith::ExtUIOp, arith::MinSIOp, arith::MaxSIOp, arith::ShLIOp>(op) ||
-        !found.insert(op))
+    if (!op || !makesIndices(op) || !found.insert(op))
       continue;
     llvm::append_range(pending, op->getOperands());
   }
@@ -39,6 +42,31 @@ static Value plus(Operation *user, Value value, int64_t by) {
   OpBuilder b(user);
   Value constant = arith::ConstantIntOp::create(b, user->getLoc(), value.getType(), by);
   return arith::AddIOp::create(b, user->getLoc(), value, constant);
+}
+
+/// An address with `changed` for the result of `op`, made where `b` is.
+static Value rebuild(Value value, Operation *op, Value changed, OpBuilder &b) {
+  Operation *made = value.getDefiningOp();
+  if (made == op)
+    return changed;
+  if (!made || (!isa<LLVM::GEPOp>(made) && !makesIndices(made)))
+    return value;
+  SmallVector<Value> operands;
+  for (Value operand : made->getOperands())
+    operands.push_back(rebuild(operand, op, changed, b));
+  if (llvm::equal(operands, made->getOperands()))
+    return value;
+  Operation *copy = b.clone(*made);
+  copy->setOperands(operands);
+  return copy->getResult(0);
+}
+
+/// One more in `op`, for the address of one access alone.
+static void changeFor(OpOperand &pointer, Operation *op) {
+  OpBuilder b(pointer.getOwner());
+  Operation *copy = b.clone(*op);
+  copy->setOperand(0, plus(copy, copy->getOperand(0), 1));
+  pointer.set(rebuild(pointer.get(), op, copy->getResult(0), b));
 }
 
 void GpuFinder::findWrongId() {
@@ -61,7 +89,8 @@ void GpuFinder::findWrongId() {
 }
 
 void GpuFinder::findWrongIndex() {
-  // Of each buffer, the factors nearest to the access and farthest from it.
+  // Of each buffer, the factors nearest to the access and farthest from it. In shared memory loads
+  // alone go wrong: if all do, the CTA uses its scratch differently, and nobody else sees it.
   std::map<std::pair<void *, bool>, llvm::SetVector<Operation *>> factors;
   std::vector<std::pair<std::pair<void *, bool>, Memory>> order;
   for (const Access &access : accesses()) {
@@ -80,8 +109,18 @@ void GpuFinder::findWrongIndex() {
       Operation *op = found[i];
       if ((i > 0 && i + 1 < found.size()) || !taken.insert(op).second)
         continue;
-      add(fmt::format("{} in an address of {}", name(op), memory.text()),
-          [op] { op->setOperand(0, plus(op, op->getOperand(0), 1)); });
+      SmallVector<OpOperand *> loads;
+      if (memory.kind == Memory::Kind::Shared)
+        for (const Access &access : accesses())
+          if (!access.isStore && access.memory.root == memory.root &&
+              indexOperations(access.pointer->get()).contains(op))
+            loads.push_back(access.pointer);
+      add(fmt::format("{} in an address of {}", name(op), memory.text()), [op, loads] {
+        for (OpOperand *load : loads)
+          changeFor(*load, op);
+        if (loads.empty())
+          op->setOperand(0, plus(op, op->getOperand(0), 1));
+      });
     }
   }
 }
