@@ -155,7 +155,11 @@ void DotEmitter::emitSums(Value matrix, Value scales, Value x, int64_t rows, Val
   Values reduced;
   for (int64_t row = 0; row < rows; ++row)
     reduced.push_back(reduce(Values(ArrayRef<Value>(sums).slice(row * plan.rows, plan.rows))));
-  b.ifThen(b.eq(b.rem(lane, stretch), 0), [&] {
+  Value stores = b.eq(b.rem(lane, stretch), 0);
+  // A matrix with fewer rows than an item repeats one of them, to no purpose.
+  if (dot.columns < plan.itemColumns())
+    stores = b.bitAnd(stores, b.lt(column, dot.columns));
+  b.ifThen(stores, [&] {
     for (int64_t row = 0; row < rows; ++row)
       b.storeF32(plan.sums.address(b, split, b.add(firstSum, row), column), plan::Format::F32,
                  {reduced[row]});
