@@ -31,15 +31,9 @@ static constexpr Word<ArgKind> argKindWords[] = {
     {ArgKind::buffer, "buffer"}, {ArgKind::weight, "weight"},   {ArgKind::state, "state"},
     {ArgKind::input, "input"},   {ArgKind::scratch, "scratch"}, {ArgKind::counters, "counters"}};
 
-static constexpr Word<numerics::LevelKind> levelKindWords[] = {
-    {numerics::LevelKind::product, "product"}, {numerics::LevelKind::fused, "fused"},
-    {numerics::LevelKind::mma, "mma"},         {numerics::LevelKind::chain, "chain"},
-    {numerics::LevelKind::tree, "tree"},       {numerics::LevelKind::scale, "scale"},
-    {numerics::LevelKind::merge, "merge"}};
-
 static constexpr auto &wordsOf(Dtype) { return dtypeWords; }
 static constexpr auto &wordsOf(ArgKind) { return argKindWords; }
-static constexpr auto &wordsOf(numerics::LevelKind) { return levelKindWords; }
+static constexpr auto &wordsOf(numerics::LevelKind) { return numerics::levelKindWords; }
 
 template <class E> static const char *wordFor(E value) {
   for (const auto &word : wordsOf(value))

@@ -141,22 +141,9 @@ Part numerics::rounding(std::string name, uint32_t units, std::string source) {
 //===----------------------------------------------------------------------===//
 
 const char *numerics::toString(LevelKind kind) {
-  switch (kind) {
-  case LevelKind::product:
-    return "product";
-  case LevelKind::fused:
-    return "fused";
-  case LevelKind::mma:
-    return "mma";
-  case LevelKind::chain:
-    return "chain";
-  case LevelKind::tree:
-    return "tree";
-  case LevelKind::scale:
-    return "scale";
-  case LevelKind::merge:
-    return "merge";
-  }
+  for (const LevelKindWord &word : levelKindWords)
+    if (word.value == kind)
+      return word.text;
   return "";
 }
 

@@ -31,6 +31,16 @@ enum class LevelKind : uint8_t {
   scale, ///< multiplied by a factor: `terms` roundings, one of them the factor's own if it has one
   merge, ///< pieces of `span` terms, `terms` at a time, each times a weight and added by an fma
 };
+
+/// A kind as text and in manifests.
+struct LevelKindWord {
+  LevelKind value;
+  const char *text;
+};
+inline constexpr LevelKindWord levelKindWords[] = {
+    {LevelKind::product, "product"}, {LevelKind::fused, "fused"}, {LevelKind::mma, "mma"},
+    {LevelKind::chain, "chain"},     {LevelKind::tree, "tree"},   {LevelKind::scale, "scale"},
+    {LevelKind::merge, "merge"}};
 const char *toString(LevelKind kind);
 
 struct Level {

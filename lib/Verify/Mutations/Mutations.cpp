@@ -6,35 +6,24 @@ using namespace mlir;
 
 namespace planc::verify {
 
-const char *mutationName(MutationKind kind) {
-  switch (kind) {
-#define PLANC_MUTATION(stage, Name, text, likely, description)                                     \
-  case MutationKind::Name:                                                                         \
-    return text;
-#include "lib/Verify/Mutations.def"
-  }
-  return "";
-}
+namespace {
+struct Row {
+  const char *name;
+  MutationStage stage;
+  InputClass likely;
+};
+} // namespace
 
-MutationStage mutationStage(MutationKind kind) {
-  switch (kind) {
+/// By kind.
+static constexpr Row rows[] = {
 #define PLANC_MUTATION(stage, Name, text, likely, description)                                     \
-  case MutationKind::Name:                                                                         \
-    return MutationStage::stage;
+  {text, MutationStage::stage, InputClass::likely},
 #include "lib/Verify/Mutations.def"
-  }
-  return MutationStage::Plan;
-}
+};
 
-InputClass likelyClass(MutationKind kind) {
-  switch (kind) {
-#define PLANC_MUTATION(stage, Name, text, likely, description)                                     \
-  case MutationKind::Name:                                                                         \
-    return InputClass::likely;
-#include "lib/Verify/Mutations.def"
-  }
-  return InputClass::Gaussian;
-}
+const char *mutationName(MutationKind kind) { return rows[size_t(kind)].name; }
+MutationStage mutationStage(MutationKind kind) { return rows[size_t(kind)].stage; }
+InputClass likelyClass(MutationKind kind) { return rows[size_t(kind)].likely; }
 
 Result<std::vector<Mutation>> mutationsOf(plan::KernelOp kernel, const ScheduleContext &context) {
   std::string why;

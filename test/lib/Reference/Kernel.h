@@ -66,6 +66,19 @@ public:
   std::deque<std::vector<char>> memory;
 };
 
+/// Two heads of two over one of two, blocks of a table with two; q, k, v, table, length, caches.
+inline TestKernel pagedAttentionKernel() {
+  return TestKernel(
+      "%q: tensor<1x4xbf16>, %k: tensor<1x2xbf16>, %v: tensor<1x2xbf16>, %t: tensor<1x2xi32>, "
+      "%n: tensor<1xi32>, %kc: !plan.state<paged, 1 x 2, bf16>, %vc: !plan.state<paged, 1 x 2, "
+      "bf16>",
+      "%a = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]>"
+      " steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<1x4xbf16>, "
+      "tensor<1x2xbf16>, tensor<1x2xbf16>, tensor<1x2xi32>, tensor<1xi32>, "
+      "!plan.state<paged, 1 x 2, bf16>, !plan.state<paged, 1 x 2, bf16>) -> tensor<1x4xbf16>\n"
+      "plan.yield %a : tensor<1x4xbf16>");
+}
+
 } // namespace planc::reference
 
 #endif // PLANC_TEST_LIB_REFERENCE_KERNEL_H

@@ -60,15 +60,7 @@ TEST(argmax_takes_the_first_maximum_and_0_of_nothing_but_nan) {
 }
 
 static TestKernel attention(int32_t length) {
-  TestKernel kernel(
-      "%q: tensor<1x4xbf16>, %k: tensor<1x2xbf16>, %v: tensor<1x2xbf16>, %t: tensor<1x2xi32>, "
-      "%n: tensor<1xi32>, %kc: !plan.state<paged, 1 x 2, bf16>, %vc: !plan.state<paged, 1 x 2, "
-      "bf16>",
-      "%a = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]>"
-      " steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<1x4xbf16>, "
-      "tensor<1x2xbf16>, tensor<1x2xbf16>, tensor<1x2xi32>, tensor<1xi32>, "
-      "!plan.state<paged, 1 x 2, bf16>, !plan.state<paged, 1 x 2, bf16>) -> tensor<1x4xbf16>\n"
-      "plan.yield %a : tensor<1x4xbf16>");
+  TestKernel kernel = pagedAttentionKernel();
   kernel.bf16({1, 0, 0, 0}).bf16({9, 9}).bf16({9, 9}).i32({1, 0}).i32({length});
   // Blocks of two positions; the sequence begins in block 1.
   kernel.bf16({7, 7, 7, 7, 0, 0, 0, 0}).bf16({5, 6, 100, 100, 1, 2, 3, 4});
