@@ -26,6 +26,7 @@
 #include "passes/Passes.h"
 #include "passes/Reads.h"
 
+#include "dialects/Plan/Contract.h"
 #include "dialects/Plan/PlanOps.h"
 #include "lib/Support/Cycles.h"
 
@@ -371,22 +372,20 @@ void Checker::checkUnits() {
   }
 }
 
-/// `differs`, `reference`, `bit_identical(..)`: each promises more than the one before.
-static int strictness(StringAttr contract) {
-  StringRef text = contract ? contract.getValue() : "reference";
-  return text.starts_with("bit_identical") ? 2 : text == "differs" ? 0 : 1;
+static plan::Contract contractOf(StringAttr text) {
+  return (text ? plan::contractOf(text.getValue()) : std::nullopt)
+      .value_or(plan::Contract::Reference);
 }
 
 void Checker::checkContracts() {
   for (auto [position, info] : llvm::enumerate(graph.groups))
     for (size_t member : graph.members[position]) {
       StringAttr claimed = graph.nodes[member].getNodeAttr().getNumerics();
-      if (!claimed || strictness(claimed) <= strictness(info.getNumerics()))
+      if (!claimed || contractOf(claimed) <= contractOf(info.getNumerics()))
         continue;
-      StringAttr kept = info.getNumerics();
       nodeError(member) << "its numerics contract is '" << claimed.getValue()
                         << "', but its group keeps only '"
-                        << (kept ? kept.getValue() : StringRef("reference")) << "'";
+                        << plan::toString(contractOf(info.getNumerics())) << "'";
     }
 }
 

@@ -19,6 +19,7 @@
 #include "passes/Passes.h"
 #include "passes/Reads.h"
 
+#include "dialects/Plan/Contract.h"
 #include "dialects/Plan/PlanOps.h"
 
 using namespace mlir;
@@ -43,7 +44,8 @@ bool planc::sameGroup(PlanNode first, PlanNode second) {
 
 static bool isBitIdentical(PlanNode node) {
   plan::NodeAttr id = node.getNodeAttr();
-  return id && id.getNumerics() && id.getNumerics().getValue().starts_with("bit_identical");
+  return id && id.getNumerics() &&
+         plan::contractOf(id.getNumerics().getValue()) == plan::Contract::BitIdentical;
 }
 
 LogicalResult planc::checkRead(PlanNode reader, OpOperand &read) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Plan/Liveness.h"
 #include "lib/Schedule/KernelBuilder.h"
-#include "lib/Schedule/Liveness.h"
 
 using namespace mlir;
 using namespace planc;
@@ -57,7 +57,7 @@ std::vector<numerics::Node> KernelBuilder::arithmetic() const {
     if (auto parts = notes.find(&member); parts != notes.end())
       node.parts = parts->second;
     // Who computes a value has said how; one that nobody reads is not computed.
-    if (llvm::all_of(member.getResults(), [](Value result) { return isRead(result); }))
+    if (llvm::all_of(member.getResults(), [](Value result) { return plan::isRead(result); }))
       continue;
     std::vector<std::string_view> names = numerics::partsOf(node.op).value();
     for (std::string_view name : names)

@@ -2,6 +2,7 @@
 
 #include "lib/Verify/KernelVerifier.h"
 
+#include "dialects/Plan/Contract.h"
 #include "lib/Target/Target.h"
 
 using namespace mlir;
@@ -31,16 +32,15 @@ std::string KernelVerifier::nodeName(const std::string &edge) const {
 }
 
 Verdict KernelVerifier::run() {
-  // A plan may say by which test of its own: "bit_identical(some_test)".
-  StringRef kind = StringRef(verdict.contract).take_until([](char c) { return c == '('; });
-  if (kind != "reference" && kind != "bit_identical" && kind != "differs") {
+  std::optional<plan::Contract> contract = plan::contractOf(verdict.contract);
+  if (!contract) {
     fail("contract", fmt::format("\"{}\" is not a numerics contract; known are reference, "
                                  "bit_identical and differs",
                                  verdict.contract));
     return verdict;
   }
-  verdict.contract = kind.str();
-  if (verdict.contract == "differs" && !options.allowDiffers)
+  verdict.contract = plan::toString(*contract).str();
+  if (contract == plan::Contract::Differs && !options.allowDiffers)
     fail("contract", "the group differs from its plan's formulas by its own account; "
                      "--allow-differs accepts that");
   Result<CompiledKernel> made = compileKernel(kernel, target, options.kvBlock, codegen);
@@ -75,7 +75,7 @@ void KernelVerifier::verifyClass(InputClass inputClass) {
     return;
   }
   judgeOutcome(name, inputs, outcome);
-  if (verdict.contract == "bit_identical")
+  if (plan::contractOf(verdict.contract) == plan::Contract::BitIdentical)
     verifyChain(name, inputs, outcome);
 }
 

@@ -2,6 +2,8 @@
 
 #include "lib/Verify/Mutator.h"
 
+#include "dialects/Plan/Contract.h"
+
 #include "mlir/IR/Verifier.h"
 
 #include <algorithm>
@@ -125,7 +127,7 @@ std::optional<std::string> Mutator::objection(Case &given, const Outcome &outcom
   for (const reference::EdgeReport &edge : report->edges)
     if (edge.failures)
       return reference::describe(edge);
-  if (!StringRef(kernel.getNumerics()).starts_with("bit_identical"))
+  if (plan::contractOf(kernel.getNumerics()) != plan::Contract::BitIdentical)
     return std::nullopt;
   if (!given.unfused) {
     Result<Outcome> unfused = runUnfused(device, kernel, given.inputs, *options.targets.front(),

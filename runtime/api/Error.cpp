@@ -48,7 +48,7 @@ static std::string printable(const std::string &text) {
 planrt_status api::report(planrt_error **out, Error error) {
   planrt_status status = statusOf(error.kind);
   if (out)
-    *out = new (std::nothrow) planrt_error{printable(error.message), std::move(error.where)};
+    *out = new (std::nothrow) planrt_error{printable(error.message), printable(error.where)};
   return status;
 }
 

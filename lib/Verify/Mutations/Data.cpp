@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Plan/Liveness.h"
 #include "lib/Verify/Mutations.h"
 
 #include <algorithm>
@@ -182,11 +183,7 @@ static DataSites findIgnoredOperand(plan::KernelOp kernel) {
     if (isa<plan::StateType>(argument.getType()) ||
         (edge && !isa<FloatType>(edge.getElementType())))
       continue;
-    bool onlyOrders = llvm::all_of(argument.getUses(), [](OpOperand &use) {
-      auto node = dyn_cast<plan::PlanNode>(use.getOwner());
-      return node && node.isOrderOnly(use.getOperandNumber());
-    });
-    if (onlyOrders) // its value is not read
+    if (!plan::isRead(argument)) // nothing comes of it
       continue;
     sites.push_back({fmt::format("argument {}", argument.getArgNumber()),
                      [=](std::vector<Input> &inputs) {

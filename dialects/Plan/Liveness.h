@@ -6,21 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PLANC_LIB_SCHEDULE_LIVENESS_H
-#define PLANC_LIB_SCHEDULE_LIVENESS_H
+#ifndef PLANC_DIALECTS_PLAN_LIVENESS_H
+#define PLANC_DIALECTS_PLAN_LIVENESS_H
 
 namespace mlir {
 class OpOperand;
 class Value;
 } // namespace mlir
 
-namespace planc {
+namespace plan {
 
 /// True if what the kernel stores, in an edge or in a state, depends on what this operand holds.
 bool isRead(mlir::OpOperand &operand);
 /// The same of any of a value's uses.
 bool isRead(mlir::Value value);
 
-} // namespace planc
+} // namespace plan
 
-#endif // PLANC_LIB_SCHEDULE_LIVENESS_H
+#endif // PLANC_DIALECTS_PLAN_LIVENESS_H

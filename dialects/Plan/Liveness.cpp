@@ -1,6 +1,6 @@
 //===- Liveness.cpp - which values of a kernel anybody reads ---------------===//
 
-#include "lib/Schedule/Liveness.h"
+#include "dialects/Plan/Liveness.h"
 
 #include "dialects/Plan/PlanOps.h"
 
@@ -13,7 +13,7 @@ static bool writesState(plan::PlanNode node) {
   });
 }
 
-bool planc::isRead(OpOperand &operand) {
+bool plan::isRead(OpOperand &operand) {
   auto node = dyn_cast<plan::PlanNode>(operand.getOwner());
   if (!node)
     return true; // it is stored
@@ -27,6 +27,6 @@ bool planc::isRead(OpOperand &operand) {
   return llvm::any_of(node->getResults(), [](Value result) { return isRead(result); });
 }
 
-bool planc::isRead(Value value) {
+bool plan::isRead(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) { return isRead(use); });
 }
