@@ -222,6 +222,12 @@ def conv_l2(k):
 
 
 @kernel("cuda_core")
+def conv_window(k):
+    """Of one row; nobody reads what the convolution gives."""
+    k.snapshot(k.conv(k.edge(k.channels + k.values)))
+
+
+@kernel("cuda_core")
 def gdn_recurrence(k):
     k.store(k.recurrence(k.edge(k.channels, "f32"), k.edge(k.lin_v_heads, "f32"), k.edge(k.lin_v_heads, "f32")))
 
