@@ -49,6 +49,8 @@ if os.path.exists(os.path.join(bin_dir, "planc-fuzz-ptx")):  # the compiler has 
     config.available_features.add("fuzzer")
 if os.path.exists("/usr/local/cuda/lib64/libnvJitLink.so.13"):
     config.available_features.add("nvjitlink")
+if os.path.exists(os.path.join(config.build_root, "lib", "libplanemu-jit.so")):
+    config.available_features.add("planemu-jit")
 # What the host's processor can do: some tests run on each instruction set.
 try:
     with open("/proc/cpuinfo") as cpuinfo:

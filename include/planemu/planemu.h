@@ -10,6 +10,7 @@
  *   PLANEMU_MAX_STEPS  warp instructions one warp may execute in a launch
  *   PLANEMU_CHECKS     checks to turn on, a list of mem, init, race, sync, or all; what they find is
  *                      printed on stderr as it is found, so that any program can be checked
+ *   PLANEMU_JIT        0 (default), 1: kernels that run for long are compiled, always: all are
  * An empty value counts as none. One that makes no sense fails cuInit, and the reason is printed.
  *
  * Any thread may call any function at any time.
@@ -63,6 +64,19 @@ PLANEMU_API void planemu_set_max_steps(uint64_t steps);
 /* Permutes the order of CTAs and of the warps of a CTA by `seed`, from the next launch on; 0 is the
  * natural order. A kernel without races computes the same under every seed. Since 0.2. */
 PLANEMU_API void planemu_set_schedule_seed(uint64_t seed);
+
+/* Whether kernels are compiled for the host. Results, faults and limits are the same; launches that
+ * are checked or counted are interpreted. */
+enum planemu_jit_mode {
+  PLANEMU_JIT_OFF = 0,
+  PLANEMU_JIT_HOT = 1,    /* what has run so often that compiling it pays */
+  PLANEMU_JIT_ALWAYS = 2, /* all of a kernel when it first runs: for tests */
+};
+
+/* The planemu_jit_mode of launches from now on. Compiling takes libplanemu-jit.so, which lies beside
+ * libplanemu.so and brings LLVM into the process. 0, or a CUresult if it is not there or does not
+ * fit, and planemu_last_error says why. Since 0.2. */
+PLANEMU_API int planemu_set_jit(unsigned mode);
 
 /* `asked` is called by every graph launch of the calling thread before each of the graph's nodes.
  * Unless it returns 0 the rest of the graph does not run and the launch gives CUDA_ERROR_NOT_READY,

@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 namespace planemu {
@@ -40,23 +41,39 @@ enum class Effect : std::uint8_t {
   WidenE4m3, // the two halves of d = the two bytes of a, from e4m3 to f16
 };
 
+/// What an instruction does that computes each lane from the same lane of its sources: a function on
+/// eight lanes, which a JIT compiler has as bitcode (jit/).
+struct LaneCode {
+  const std::type_info *type = nullptr; // whose name is the function's
+  std::uint8_t bytes[6] = {}; // of a lane of each operand, in their order; 0: a predicate
+#if defined(PLANEMU_BITCODE)
+  const void *code = nullptr; // keeps the function
+#endif
+};
+
+/// What stands in a chain for an instruction.
+struct ChainForm {
+  Run chained = nullptr;
+  const LaneCode *lanes = nullptr; // if it works on lanes
+};
+
 /// Forms for chains of an instruction whose only source has 16 bits, for where that source is...
 struct SourceForms {
-  Run half[2] = {};      // a half of a b32
-  Run e4m3[2] = {};      // what WidenE4m3 makes of a byte of a b16
-  Run e4m3InB32[4] = {}; // or of a byte of a b32
+  ChainForm half[2] = {};      // a half of a b32
+  ChainForm e4m3[2] = {};      // what WidenE4m3 makes of a byte of a b16
+  ChainForm e4m3InB32[4] = {}; // or of a byte of a b32
 };
 
 /// How an instruction is executed: alone, and in a chain, if it has a form for that.
-struct Exec {
-  Run run = nullptr, chained = nullptr;
+struct Exec : ChainForm {
+  Run run = nullptr;
   Effect effect = Effect::Other;
   const SourceForms *forms = nullptr;
 
   Exec() = default;
   /// A function, or a lambda that is one.
   template <std::convertible_to<Run> Function>
-  constexpr Exec(Function run, Run chained = nullptr) : run(run), chained(chained) {}
+  constexpr Exec(Function run, Run chained = nullptr) : ChainForm{chained}, run(run) {}
   constexpr Exec with(Effect what) const {
     Exec exec = *this;
     exec.effect = what;
@@ -65,6 +82,11 @@ struct Exec {
   constexpr Exec with(const SourceForms &others) const {
     Exec exec = *this;
     exec.forms = &others;
+    return exec;
+  }
+  constexpr Exec with(const LaneCode &code) const {
+    Exec exec = *this;
+    exec.lanes = &code;
     return exec;
   }
   explicit operator bool() const { return run; }
@@ -214,6 +236,14 @@ struct Constant {
   bool perCta() const { return kind >= CtaidX; }
 };
 
+/// What a JIT compiler must know of an Inst of a chain.
+struct ChainNote {
+  const LaneCode *lanes = nullptr; // if it works on lanes
+  std::uint32_t operands = 0;      // their number
+  std::uint32_t written = 0;       // bit n: operand n is a destination; of the first 32
+  std::uint32_t dying = 0;         // bit n: it is one, and nobody reads it behind the block
+};
+
 struct Slot {
   std::uint32_t offset, bytes; // of all lanes
 };
@@ -221,6 +251,7 @@ struct Slot {
 struct Kernel {
   std::string name;
   std::vector<Inst> insts, chain;
+  std::vector<ChainNote> notes;            // of chain, one each
   std::vector<InstClass> classes;          // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry

@@ -48,6 +48,7 @@ Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
   pending.inst.chained = exec.chained ? exec.chained : stepOfChain;
   pending.effect = guard ? Effect::Other : exec.effect;
   pending.forms = exec.forms;
+  pending.lanes = exec.lanes;
   pending.inst.imm = imm;
   pending.inst.line = statement->line;
   pending.inst.flags = static_cast<std::uint16_t>(flags);

@@ -169,9 +169,10 @@ void Decoder::readThrough(PendingBlock &block) {
         if (const View *copy = viewOf(reference.id, Effect::Copy))
           reference.id = copy->from;
 
-    auto readInstead = [&](Run form, std::uint32_t id) {
-      if (form) {
-        pending.inst.chained = form;
+    auto readInstead = [&](const ChainForm &form, std::uint32_t id) {
+      if (form.chained) {
+        pending.inst.chained = form.chained;
+        pending.lanes = form.lanes;
         pending.instead = id;
       }
     };
@@ -214,6 +215,8 @@ void Decoder::leaveOut(PendingBlock &block, std::vector<bool> &live) {
   live[block.index] = true;
   for (std::uint32_t reference : block.barrierRefs)
     live[reference] = true;
+  std::vector<bool> behind = live;
+  behind[block.guard] = true;
   for (auto pending = block.insts.rbegin(); pending != block.insts.rend(); ++pending) {
     std::span<Reference> refs(references.data() + pending->firstReference, pending->referenceCount);
     pending->left = pending->effect != Effect::Other;
@@ -221,6 +224,8 @@ void Decoder::leaveOut(PendingBlock &block, std::vector<bool> &live) {
       pending->left &= !reference.def || !live[reference.id];
     if (pending->left)
       continue;
+    for (std::uint32_t n = 0; n < refs.size() && n < 32; ++n)
+      pending->dying |= std::uint32_t(refs[n].def && !behind[refs[n].id]) << n;
     for (const Reference &reference : refs)
       if (reference.def && !pending->guard)
         live[reference.id] = false;
@@ -512,12 +517,17 @@ void Decoder::finish() {
           inst.s[1] = offsets[pending.instead];
         chainLists.push_back(list);
         kernel->chain.push_back(inst);
+        ChainNote note{pending.lanes, pending.referenceCount, 0, pending.dying};
+        for (std::uint32_t n = 0; n < note.operands && n < 32; ++n)
+          note.written |= std::uint32_t(references[pending.firstReference + n].def) << n;
+        kernel->notes.push_back(note);
       }
       kernel->classes.push_back(pending.cls);
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
     chainLists.push_back(SIZE_MAX);
     kernel->chain.emplace_back().chained = endOfChain;
+    kernel->notes.emplace_back();
     block.guard = offsets[pendingBlock.guard];
     block.target = newIndex[block.target];
     block.next = newIndex[block.next];

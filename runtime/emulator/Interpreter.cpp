@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"
+#include "runtime/emulator/Tier.h"
 #include "runtime/emulator/observe/Observer.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ namespace {
 template <bool Watched> class WarpRun {
 public:
   WarpRun(const Kernel &kernel, Warp &warp, bool tracing = false)
-      : kernel(kernel), warp(warp), tracing(tracing) {}
+      : kernel(kernel), warp(warp), tracing(tracing), tier(warp.launch->tier) {}
   Stop run();
 
 private:
@@ -73,6 +74,7 @@ private:
   const Kernel &kernel;
   Warp &warp;
   const bool tracing;
+  Tier *const tier;
 };
 
 } // namespace
@@ -267,7 +269,11 @@ inline bool WarpRun<Watched>::execute(std::uint32_t block, const Inst *inst, con
     return executeApart(block, inst, end);
   const Block &whole = kernel.blocks[block];
   if (!Watched && inst == kernel.insts.data() + whole.first) {
-    runChain(warp, kernel.chain.data() + whole.chain);
+    planemu_jit_run compiled = tier && warp.active == ~0u ? tier->enter(block) : nullptr;
+    if (compiled)
+      compiled(&warp, warp.file);
+    else
+      runChain(warp, kernel.chain.data() + whole.chain);
     return true;
   }
   for (; inst != end; ++inst)

@@ -32,12 +32,14 @@ MAY = {
                   "lib/Import", "lib/Compiler", "lib/Verify", "lib/Reference", "lib/Schedule", "lib/Codegen", "passes",
                   "dialects/Plan"],
     # The emulator shares the declarations of CUDA's own ABI with the runtime, and nothing else.
-    "runtime/emulator": ["include/planemu", "runtime/CudaAbi.h"],
+    "runtime/emulator": ["include/planemu", "runtime/CudaAbi.h", "runtime/emulator/jit/Jit.h"],
+    # A library of its own, with LLVM; the emulator knows its interface.
+    "runtime/emulator/jit": [],
     "runtime": ["include/planrt", "include/planemu", "lib/Support", "lib/Bundle", "runtime/CudaAbi.h"],
     "examples": ["include/planrt"],
 }
 # Folders whose headers may not mention MLIR or LLVM, so that what links them needs neither.
-WITHOUT_MLIR = ["lib/Support", "lib/Numerics", "lib/Bundle", "lib/Target", "runtime", "include/planrt", "include/planemu"]
+WITHOUT_MLIR = ["lib/Support", "lib/Numerics", "lib/Bundle", "lib/Target", "runtime", "runtime/emulator", "include/planrt", "include/planemu"]
 # A library's door; the rest of its headers is private to it.
 DOORS = {
     "lib/Import": {"Import.h", "Diagnostics.h"},

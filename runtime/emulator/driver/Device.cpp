@@ -147,6 +147,25 @@ static const InstructionSet *chooseInstructions() {
   return chosen;
 }
 
+/// How PLANEMU_JIT says to use the JIT compiler, if it is set; false if that makes no sense.
+static bool readJitMode(unsigned &mode, bool &isSet) {
+  const char *text = fromEnvironment("PLANEMU_JIT");
+  isSet = text;
+  static constexpr struct {
+    std::string_view name;
+    unsigned value;
+  } Modes[] = {{"0", PLANEMU_JIT_OFF}, {"1", PLANEMU_JIT_HOT}, {"always", PLANEMU_JIT_ALWAYS}};
+  for (const auto &[name, value] : Modes)
+    if (text && name == text) {
+      mode = value;
+      return true;
+    }
+  if (text)
+    failWith(CUDA_ERROR_INVALID_VALUE,
+             "PLANEMU_JIT is '" + std::string(text) + "', expected 0, 1 or always");
+  return !text;
+}
+
 CUresult Driver::initialize() {
   if (model)
     return CUDA_SUCCESS;
@@ -173,7 +192,13 @@ CUresult Driver::initialize() {
     maxSteps = steps;
     maxStepsFromEnvironment = true;
   }
+  unsigned mode = jit;
+  bool jitIsSet;
+  if (!readJitMode(mode, jitIsSet))
+    return CUDA_ERROR_INVALID_VALUE;
   instructions = set;
+  PLANEMU_TRY(setJit(mode));
+  jitFromEnvironment = jitIsSet;
   model = found;
   return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@
 #ifndef PLANEMU_DRIVER_H
 #define PLANEMU_DRIVER_H
 
+#include "planemu/planemu.h"
 #include "runtime/emulator/Pool.h"
 #include "runtime/emulator/driver/Handles.h"
 #include "runtime/emulator/driver/Objects.h"
@@ -64,6 +65,9 @@ public:
   std::uint64_t maxSteps = 0; // of one warp in a launch; 0: DefaultMaxSteps
   bool maxStepsFromEnvironment = false;
   std::uint64_t scheduleSeed = 0;
+  unsigned jit = PLANEMU_JIT_OFF; // planemu_jit_mode
+  bool jitFromEnvironment = false;
+  const planemu_jit_compiler *compiler = nullptr; // once it was asked for
 
   unsigned checks = 0; // of planemu_check
   Findings findings;
@@ -71,6 +75,8 @@ public:
   bool counts = false;
   std::vector<std::string> launchCounters; // a JSON object a launch
 
+  /// Compiles the blocks of kernels as planemu_set_jit says.
+  CUresult setJit(unsigned mode);
   /// Turns on the checks of PLANEMU_CHECKS, and prints what they find.
   CUresult setChecks(const std::string &list);
   /// Tells the memory of all contexts what to keep for the checks.

@@ -48,6 +48,31 @@ void Driver::observeMemory() {
       context->memory->observe(checks & PLANEMU_CHECK_INIT, checks & PLANEMU_CHECK_MEM);
 }
 
+CUresult Driver::setJit(unsigned mode) {
+  auto refuse = [](const std::string &why) {
+    return failWith(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the JIT compiler cannot be used: " + why);
+  };
+  std::string error;
+  if (mode != PLANEMU_JIT_OFF && !compiler)
+    compiler = openCompiler(error);
+  if (mode != PLANEMU_JIT_OFF && !compiler)
+    return refuse(error);
+  if (mode != PLANEMU_JIT_OFF && instructions && !compiler->knows(instructions->name))
+    return refuse("it has no code for the host's instruction set '" +
+                  std::string(instructions->name) + "'");
+  jit = mode;
+  return CUDA_SUCCESS;
+}
+
+int planemu_set_jit(unsigned mode) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  if (mode > PLANEMU_JIT_ALWAYS)
+    return failWith(CUDA_ERROR_INVALID_VALUE, "planemu_set_jit: mode " + std::to_string(mode) +
+                                                  " is none of planemu_jit_mode");
+  return driver.jitFromEnvironment ? CUDA_SUCCESS : driver.setJit(mode);
+}
+
 const char *planemu_last_error(void) { return lend<0>(lastMessage()); }
 
 void planemu_set_threads(unsigned threads) { Driver::get().pool.setThreads(threads); }

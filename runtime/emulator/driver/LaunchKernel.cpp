@@ -212,6 +212,13 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   launch.label = node.label;
   launch.maxSteps = maxSteps ? maxSteps : DefaultMaxSteps;
   launch.seed = scheduleSeed;
+  if (jit != PLANEMU_JIT_OFF) {
+    std::unique_ptr<Tier> &tier = node.function->tier;
+    if (!tier)
+      tier = std::make_unique<Tier>(*launch.kernel, *compiler, instructions->name);
+    tier->setThreshold(jit == PLANEMU_JIT_ALWAYS ? Tier::Always : Tier::Hot);
+    launch.tier = tier.get();
+  }
   launch.cooperative = node.cooperative;
   launch.memory = &memory;
   if (launch.cooperative)
@@ -245,6 +252,9 @@ CUresult Driver::runKernel(Context &context, const KernelWork &node) {
   }
   if (!node.parameters.empty())
     memory.takeBack(lent);
+  if (launch.tier)
+    if (std::string failure = launch.tier->failure(); !failure.empty())
+      return failWith(CUDA_ERROR_JIT_COMPILER_NOT_FOUND, failure);
   // Of CTAs after one that failed it is open whether they ran.
   for (auto &[linear, text] : launch.output)
     if (!launch.faulted || linear <= launch.fault.linearCta)

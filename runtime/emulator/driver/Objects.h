@@ -10,6 +10,7 @@
 #include "runtime/emulator/Decoder.h"
 #include "runtime/emulator/Heap.h"
 #include "runtime/emulator/Memory.h"
+#include "runtime/emulator/Tier.h"
 #include "runtime/emulator/driver/Abi.h"
 
 #include <chrono>
@@ -37,6 +38,7 @@ struct FunctionHandle {
   std::string name;
   Module *module = nullptr; // keeps this function
   std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<Tier> tier; // once it is launched while a JIT compiler is in use
   std::uint32_t dynamicSharedLimit = 0;
   int carveout = -1;
 };

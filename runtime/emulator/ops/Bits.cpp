@@ -12,10 +12,6 @@
 
 namespace planemu::PLANEMU_ISA {
 
-template <auto F> static void predicateLogic(Warp &w, const Inst &i) {
-  writeMask(w, i.s[0], F(readMask(w, i.s[1]), readMask(w, i.s[2])), executing(w, i));
-}
-
 template <auto F> static void selectLogic(Decoder &d) {
   Type type = d.takeType();
   if (type == Type::Pred) {
@@ -24,7 +20,7 @@ template <auto F> static void selectLogic(Decoder &d) {
     d.use(2, type);
     if (d.operand(1).negated || d.operand(2).negated)
       d.fail("'!' before an operand");
-    d.emit(predicateLogic<F>);
+    d.emit(masks<[](s64, u32 a, u32 b) { return F(a, b); }, Pred, Pred>);
     return;
   }
   if (!isBits(type))
@@ -49,9 +45,7 @@ void selectNot(Decoder &d) {
   if (type == Type::Pred) {
     if (d.operand(1).negated)
       d.fail("'!' before an operand");
-    d.emit([](Warp &w, const Inst &i) {
-      writeMask(w, i.s[0], ~readMask(w, i.s[1]), executing(w, i));
-    });
+    d.emit(masks<[](s64, u32 p) { return ~p; }, Pred>);
     return;
   }
   if (!isBits(type))
@@ -85,22 +79,21 @@ template <class T, bool Left> static V<T> shift(V<T> a, Vu32 amount) {
 }
 
 /// The same by a constant below the width, in imm: addresses are made of these.
-template <class T, bool Left> static void shiftByConstant(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  char *const d = w.file + i.s[0];
-  const char *const a = w.file + i.s[1];
-  const int by = static_cast<int>(i.imm);
-  for (int c = 0; c < Chunks; ++c) {
-    V<T> value = load<T>(a, c);
+namespace {
+template <class T, bool Left> struct ShiftByConstant {
+  static void run(s64 imm, char *d, const char *a) {
+    const int by = static_cast<int>(imm);
+    V<T> value = load<T>(a, 0);
     if constexpr (sizeof(T) == 2) {
       using W = std::conditional_t<std::is_signed_v<T>, s32, u32>;
       value = to<T>(Left ? to<W>(value) << by : to<W>(value) >> by);
     } else {
       value = Left ? value << by : value >> by;
     }
-    merge<T>(d, c, mask >> (c * Chunk), value);
+    store<T>(d, 0, value);
   }
-}
+};
+} // namespace
 
 template <bool Left, class T> static void emitShift(Decoder &d, T) {
   d.def(0, 8 * sizeof(T));
@@ -108,7 +101,7 @@ template <bool Left, class T> static void emitShift(Decoder &d, T) {
   std::int64_t by;
   if (d.isImmediate(2, by) && by >= 0 && by < s64(8 * sizeof(T))) {
     d.operandUsed(2);
-    d.emit(chain<shiftByConstant<T, Left>>, by);
+    d.emit(chunks<ShiftByConstant<T, Left>, T, T>, by);
     return;
   }
   d.use(2, Type::U32);
@@ -301,6 +294,23 @@ static Vu32 permuteLanes(Vu32 a, Vu32 b, Vu32 c) {
   __m256i sign = _mm256_cmpgt_epi8(_mm256_setzero_si256(), byte);
   return bits<Vu32>(_mm256_blendv_epi8(byte, sign, _mm256_slli_epi16(select, 4)));
 }
+
+namespace {
+/// The same byte shuffle in every lane, one from each source: in the halves of imm.
+struct PermuteByConstant {
+  static void run(s64 imm, char *d, const char *a, const char *b) {
+    __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                     0x08080808, 0x0c0c0c0c);
+    auto shuffled = [&](const char *source, u32 by) {
+      __m256i index = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(by)), base);
+      return _mm256_shuffle_epi8(bits<__m256i>(load<u32>(source, 0)), index);
+    };
+    store<u32>(d, 0,
+               bits<Vu32>(_mm256_or_si256(shuffled(a, static_cast<u32>(imm)),
+                                          shuffled(b, static_cast<u32>(imm >> 32)))));
+  }
+};
+} // namespace
 #endif
 
 /// The modes f4e, b4e, rc8, ecl, ecr, rc16 take only c's low two bits; as selectors they are these.
@@ -330,27 +340,13 @@ void selectPrmt(Decoder &d) {
 #if defined(__AVX2__)
   std::int64_t selector;
   if (!mode && d.isImmediate(3, selector) && !(selector & 0x8888)) {
-    // A constant selection is the same byte shuffle in every lane: one from each source.
-    d.emit([](Warp &w, const Inst &i) {
-      u32 mask = executing(w, i);
-      u32 fromA = static_cast<u32>(i.imm), fromB = static_cast<u32>(i.imm >> 32);
-      __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
-                                       0x08080808, 0x0c0c0c0c);
-      __m256i a = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromA)), base);
-      __m256i b = _mm256_add_epi8(_mm256_set1_epi32(static_cast<int>(fromB)), base);
-      for (int c = 0; c < Chunks; ++c) {
-        __m256i x = _mm256_shuffle_epi8(bits<__m256i>(load<u32>(w.file + i.s[1], c)), a);
-        __m256i y = _mm256_shuffle_epi8(bits<__m256i>(load<u32>(w.file + i.s[2], c)), b);
-        merge<u32>(w.file + i.s[0], c, mask >> (c * Chunk), bits<Vu32>(_mm256_or_si256(x, y)));
-      }
-    });
     u64 fromA = 0, fromB = 0;
     for (int n = 0; n < 4; ++n) {
       u64 select = static_cast<u64>(selector) >> (4 * n) & 7;
       fromA |= (select < 4 ? select : 0x80) << (8 * n);
       fromB |= (select < 4 ? 0x80 : select - 4) << (8 * n);
     }
-    d.lastInst().imm = static_cast<std::int64_t>(fromB << 32 | fromA);
+    d.emit(chunks<PermuteByConstant, u32, u32, u32>, static_cast<s64>(fromB << 32 | fromA));
     return;
   }
 #endif
@@ -363,23 +359,20 @@ void selectPrmt(Decoder &d) {
 
 /// lop3.b32: imm is the truth table, bit (a << 2 | b << 1 | c). For each (a, b) the result is 0, 1,
 /// c or ~c, which is (c & keep) ^ flip; b and a then choose among the four.
-static void lookUp(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i);
-  Vu32 keep[4], flip[4];
-  for (int row = 0; row < 4; ++row) {
-    u32 zero = i.imm >> (2 * row) & 1, one = i.imm >> (2 * row + 1) & 1;
-    keep[row] = splat<u32>(zero == one ? 0 : ~0u);
-    flip[row] = splat<u32>(zero ? ~0u : 0);
-  }
-  char *const file = w.file;
-  const u32 d = i.s[0], a = i.s[1], b = i.s[2], c = i.s[3];
-  for (int n = 0; n < Chunks; ++n) {
-    Vu32 x = load<u32>(file + a, n), y = load<u32>(file + b, n), z = load<u32>(file + c, n);
-    auto byC = [&](int row) { return (z & keep[row]) ^ flip[row]; };
+namespace {
+struct LookUp {
+  static void run(s64 table, char *d, const char *a, const char *b, const char *c) {
+    Vu32 x = load<u32>(a, 0), y = load<u32>(b, 0), z = load<u32>(c, 0);
+    auto byC = [&](int row) {
+      u32 zero = table >> (2 * row) & 1, one = table >> (2 * row + 1) & 1;
+      return (z & splat<u32>(zero == one ? 0 : ~0u)) ^ splat<u32>(zero ? ~0u : 0);
+    };
     Vu32 low = (byC(1) & y) | (byC(0) & ~y), high = (byC(3) & y) | (byC(2) & ~y);
-    merge<u32>(file + d, n, mask >> (n * Chunk), (high & x) | (low & ~x));
+    store<u32>(d, 0, (high & x) | (low & ~x));
   }
-}
+};
+} // namespace
+static constexpr Exec lookUp = chunks<LookUp, u32, u32, u32, u32>;
 
 /// lop3.and|or.b32 d|p, a, b, c, table, q: p = (d != 0) op q.
 static void emitNonzero(Decoder &d, std::uint32_t value, bool both) {

@@ -95,13 +95,17 @@ template <Relation R, bool Unordered, class T> static auto compare(T a, T b) {
   }
 }
 
+/// Of eight lanes.
+template <Relation R, bool Unordered, class T, class Read>
+static u32 comparedChunk(const char *a, const char *b, int chunk = 0) {
+  return compress(
+      compare<R, Unordered>(Read::read(load<T>(a, chunk)), Read::read(load<T>(b, chunk))));
+}
 template <Relation R, bool Unordered, class T, class Read>
 static u32 compared(Warp &w, u32 a, u32 b) {
   u32 result = 0;
   for (int c = 0; c < Chunks; ++c)
-    result |= compress(compare<R, Unordered>(Read::read(load<T>(w.file + a, c)),
-                                             Read::read(load<T>(w.file + b, c))))
-              << (c * Chunk);
+    result |= comparedChunk<R, Unordered, T, Read>(w.file + a, w.file + b, c) << (c * Chunk);
   return result;
 }
 
@@ -110,6 +114,13 @@ template <Relation R, bool Unordered, class T, class Read>
 static void setPredicate(Warp &w, const Inst &i) {
   writeMask(w, i.s[0], compared<R, Unordered, T, Read>(w, i.s[1], i.s[2]), executing(w, i));
 }
+namespace {
+template <Relation R, bool Unordered, class T, class Read> struct SetPredicate {
+  static void run(s64, char *p, const char *a, const char *b) {
+    *p = static_cast<char>(comparedChunk<R, Unordered, T, Read>(a, b));
+  }
+};
+} // namespace
 
 static u32 combine(s64 how, u32 compared, u32 with) {
   switch (how & 3) {
@@ -133,6 +144,16 @@ static void setPredicates(Warp &w, const Inst &i) {
   writeMask(w, i.s[0], combine(i.imm, result, with), mask);
   writeMask(w, i.s[1], combine(i.imm, ~result, with), mask);
 }
+namespace {
+template <Relation R, bool Unordered, class T, class Read> struct SetPredicates {
+  static void run(s64 how, char *p, char *q, const char *a, const char *b, const char *c) {
+    u32 result = comparedChunk<R, Unordered, T, Read>(a, b);
+    u32 with = static_cast<u8>(*c) ^ (how & 4 ? 0xff : 0);
+    *p = static_cast<char>(combine(how, result, with));
+    *q = static_cast<char>(combine(how, ~result, with));
+  }
+};
+} // namespace
 
 /// setp on pairs: p from the low halves, q from the high ones.
 template <Relation R, bool Unordered, class Format> static void setPairs(Warp &w, const Inst &i) {
@@ -209,7 +230,10 @@ template <class Make> static Comparison forRelation(Relation relation, Make make
 
 template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
   return forRelation(relation, []<Relation R>() -> Comparison {
-    return {chain<setPredicate<R, Unordered, T, Read>>, setPredicates<R, Unordered, T, Read>,
+    return {onLanes<SetPredicate<R, Unordered, T, Read>, Pred, T, T>(
+                chain<setPredicate<R, Unordered, T, Read>>),
+            onLanes<SetPredicates<R, Unordered, T, Read>, Pred, Pred, T, T, Pred>(
+                setPredicates<R, Unordered, T, Read>),
             setRegister<R, Unordered, T, Read>};
   });
 }

@@ -360,12 +360,12 @@ template <int By> static Vf32 bf16In(Vu32 a) { return canonical(bits<Vf32>(a << 
 template <int By> static Vf32 f16In(Vu32 a) { return fromF16(to<u16>(a >> By)); }
 template <int By, class T> static Vf32 e4m3In(V<T> a) { return e4m3ToF32(to<u32>(a) >> By); }
 static constexpr SourceForms bf16Forms = {
-    {lanes<bf16In<16>, f32, u32>.chained, lanes<bf16In<0>, f32, u32>.chained}, {}, {}};
+    {lanes<bf16In<16>, f32, u32>, lanes<bf16In<0>, f32, u32>}, {}, {}};
 static constexpr SourceForms f16Forms = {
-    {lanes<f16In<0>, f32, u32>.chained, lanes<f16In<16>, f32, u32>.chained},
-    {lanes<e4m3In<0, u16>, f32, u16>.chained, lanes<e4m3In<8, u16>, f32, u16>.chained},
-    {lanes<e4m3In<0, u32>, f32, u32>.chained, lanes<e4m3In<8, u32>, f32, u32>.chained,
-     lanes<e4m3In<16, u32>, f32, u32>.chained, lanes<e4m3In<24, u32>, f32, u32>.chained}};
+    {lanes<f16In<0>, f32, u32>, lanes<f16In<16>, f32, u32>},
+    {lanes<e4m3In<0, u16>, f32, u16>, lanes<e4m3In<8, u16>, f32, u16>},
+    {lanes<e4m3In<0, u32>, f32, u32>, lanes<e4m3In<8, u32>, f32, u32>,
+     lanes<e4m3In<16, u32>, f32, u32>, lanes<e4m3In<24, u32>, f32, u32>}};
 
 /// Float conversions that kernels do all the time; null: the general path.
 static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round round,

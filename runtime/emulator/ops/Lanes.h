@@ -158,6 +158,11 @@ template <class T> inline bool allZero(V<T> v) {
   return compress(v != 0) == 0;
 }
 
+/// In lists of operands: a predicate, of which eight lanes are a byte.
+struct Pred {};
+template <class T>
+constexpr std::size_t ChunkBytes = std::is_same_v<T, Pred> ? 1 : Chunk * sizeof(T);
+
 template <class Mask, class T> inline T choose(Mask mask, T yes, T no) {
   using M = V<Unsigned<std::remove_cvref_t<decltype(yes[0])>>>;
   M m = bits<M>(mask);
@@ -202,6 +207,30 @@ template <Run F> inline constexpr Exec chain{F, runChained<F>};
 template <Run F> inline constexpr Exec chain{F};
 #endif
 
+#if defined(PLANEMU_BITCODE)
+template <auto Function> inline constexpr auto kept = Function;
+#endif
+template <class Code, class... Operands>
+inline constexpr LaneCode laneCode = {
+    &typeid(Code),
+    {std::is_same_v<Operands, Pred> ? 0 : sizeof(Operands)...},
+#if defined(PLANEMU_BITCODE)
+    &kept<Code::run>,
+#endif
+};
+
+/// `exec`, which does in every chunk what `Code::run(imm, where each operand's eight lanes are...)`
+/// does. A JIT compiler has that function as bitcode; it has none for the hosts without AVX2.
+template <class Code, class... Operands> constexpr Exec onLanes(Exec exec) {
+#if defined(__AVX2__)
+  return exec.with(laneCode<Code, Operands...>);
+#else
+  return exec;
+#endif
+}
+/// One of several sources of a Code::run.
+template <class> using SourceOf = const char *;
+
 // Slots are looked up before the loop: for all the compiler knows, a store to one may change the
 // Warp.
 template <auto F, class D, class... S, std::size_t... N>
@@ -227,7 +256,31 @@ template <auto F, class D, class... S>
 [[gnu::always_inline]] inline void runLanes(Warp &w, const Inst &i) {
   lanesOf<F, D, S...>(w, i, std::index_sequence_for<S...>());
 }
-template <auto F, class D, class... S> inline constexpr Exec lanes = chain<runLanes<F, D, S...>>;
+template <auto F, class D, class... S> struct LanesCode {
+  static void run(s64, char *d, SourceOf<S>... s) { store<D>(d, 0, F(load<S>(s, 0)...)); }
+};
+template <auto F, class D, class... S>
+inline constexpr Exec lanes = onLanes<LanesCode<F, D, S...>, D, S...>(chain<runLanes<F, D, S...>>);
+
+template <class Code, class D, class... S, std::size_t... N>
+[[gnu::always_inline]] inline void chunksOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  const u32 mask = executing(w, i);
+  const s64 imm = i.imm;
+  char *const d = w.file + i.s[0];
+  const char *const s[] = {w.file + i.s[1 + N]...};
+  for (int c = 0; c < Chunks; ++c) {
+    V<D> value;
+    Code::run(imm, reinterpret_cast<char *>(&value), s[N] + c * ChunkBytes<S>...);
+    merge<D>(d, c, mask >> (c * Chunk), value);
+  }
+}
+template <class Code, class D, class... S>
+[[gnu::always_inline]] inline void runChunks(Warp &w, const Inst &i) {
+  chunksOf<Code, D, S...>(w, i, std::index_sequence_for<S...>());
+}
+/// Destination 0, which is no predicate, by Code::run, for what depends on imm or on predicates.
+template <class Code, class D, class... S>
+inline constexpr Exec chunks = onLanes<Code, D, S...>(chain<runChunks<Code, D, S...>>);
 
 template <auto F, class D, class... S, std::size_t... N>
 inline void eachOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
@@ -260,7 +313,29 @@ template <auto F, class... S, std::size_t... N>
 template <auto F, class... S> void runTest(Warp &w, const Inst &i) {
   testOf<F, S...>(w, i, std::index_sequence_for<S...>());
 }
-template <auto F, class... S> inline constexpr Exec test = chain<runTest<F, S...>>;
+template <auto F, class... S> struct TestCode {
+  static void run(s64, char *p, SourceOf<S>... s) {
+    *p = static_cast<char>(compress(F(load<S>(s, 0)...)));
+  }
+};
+template <auto F, class... S>
+inline constexpr Exec test = onLanes<TestCode<F, S...>, Pred, S...>(chain<runTest<F, S...>>);
+
+/// Predicate 0 = F(imm, predicates 1, 2, ...), of which F sees 32 lanes or eight.
+template <auto F, class... S, std::size_t... N>
+[[gnu::always_inline]] inline void masksOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  writeMask(w, i.s[0], F(i.imm, readMask(w, i.s[1 + N])...), executing(w, i));
+}
+template <auto F, class... S> void runMasks(Warp &w, const Inst &i) {
+  masksOf<F, S...>(w, i, std::index_sequence_for<S...>());
+}
+template <auto F, class... S> struct MasksCode {
+  static void run(s64 imm, char *p, SourceOf<S>... s) {
+    *p = static_cast<char>(F(imm, static_cast<u32>(static_cast<u8>(*s))...));
+  }
+};
+template <auto F, class... S>
+inline constexpr Exec masks = onLanes<MasksCode<F, S...>, Pred, S...>(runMasks<F, S...>);
 
 } // namespace planemu::PLANEMU_ISA
 

@@ -22,14 +22,19 @@ template <class T> static void copy(Warp &w, const Inst &i) {
     merge<T>(w.file + i.s[0], c, mask >> (c * Chunk), load<T>(w.file + i.s[1], c));
 }
 
+template <class T> static V<T> same(V<T> value) { return value; }
+template <class T>
+static constexpr Exec copying =
+    onLanes<LanesCode<same<T>, T, T>, T, T>(chain<copy<T>>).with(Effect::Copy);
+
 Exec copyOf(Decoder &d, unsigned bits) {
   switch (bits) {
   case 16:
-    return chain<copy<u16>>.with(Effect::Copy);
+    return copying<u16>;
   case 32:
-    return chain<copy<u32>>.with(Effect::Copy);
+    return copying<u32>;
   case 64:
-    return chain<copy<u64>>.with(Effect::Copy);
+    return copying<u64>;
   default:
     d.fail("no registers of " + std::to_string(bits) + " bits");
   }
@@ -37,24 +42,24 @@ Exec copyOf(Decoder &d, unsigned bits) {
 
 /// mov.bW d, {parts}: parts of a lane lie one after the other, the first lowest. Parts of 8 bits
 /// have registers of 16, of which the upper half says nothing.
-template <class Whole, class Part, int Width = 8 * sizeof(Part)>
-static void pack(Warp &w, const Inst &i) {
-  constexpr int Count = 8 * sizeof(Whole) / Width;
-  u32 mask = executing(w, i);
-  char *const file = w.file;
-  const u32 d = i.s[0];
-  u32 parts[Count];
-  std::copy(i.s + 1, i.s + 1 + Count, parts);
-  for (int c = 0; c < Chunks; ++c) {
-    V<Whole> value = {};
-    for (int n = 0; n < Count; ++n)
-      value |= to<Whole>(load<Part>(file + parts[n], c) & static_cast<Part>((1ull << Width) - 1))
-               << (Width * n);
-    merge<Whole>(file + d, c, mask >> (c * Chunk), value);
-  }
+template <int Width, class Whole, class... Part> static V<Whole> packed(V<Part>... parts) {
+  V<Whole> value = {};
+  int by = 0;
+  ((value |= to<Whole>(parts & static_cast<Part>((1ull << Width) - 1)) << by, by += Width), ...);
+  return value;
+}
+template <class Whole, class Part, int Width = 8 * sizeof(Part)> static Exec packing() {
+  if constexpr (8 * sizeof(Whole) == 2 * Width)
+    return lanes<packed<Width, Whole, Part, Part>, Whole, Part, Part>;
+  else
+    return lanes<packed<Width, Whole, Part, Part, Part, Part>, Whole, Part, Part, Part, Part>;
 }
 
-/// mov.bW {parts}, a.
+/// mov.bW {parts}, a: part `n`.
+template <class Whole, class Part, int Width> static V<Part> partOf(V<Whole> value, int n) {
+  return to<Part>(value >> (Width * n)) & static_cast<Part>((1ull << Width) - 1);
+}
+
 template <class Whole, class Part, int Width = 8 * sizeof(Part)>
 static void unpack(Warp &w, const Inst &i) {
   constexpr int Count = 8 * sizeof(Whole) / Width;
@@ -66,7 +71,7 @@ static void unpack(Warp &w, const Inst &i) {
   for (int c = 0; c < Chunks; ++c) {
     V<Whole> value = load<Whole>(file + a, c);
     for (int n = 0; n < Count; ++n) {
-      V<Part> part = to<Part>(value >> (Width * n)) & static_cast<Part>((1ull << Width) - 1);
+      V<Part> part = partOf<Whole, Part, Width>(value, n);
       if (mask == ~0u) [[likely]]
         store<Part>(file + parts[n], c, part);
       else
@@ -75,17 +80,35 @@ static void unpack(Warp &w, const Inst &i) {
   }
 }
 
+namespace {
+template <class Whole, class Part, int Width> struct Unpack {
+  static void run(s64, char *low, char *high, const char *a) {
+    V<Whole> value = load<Whole>(a, 0);
+    store<Part>(low, 0, partOf<Whole, Part, Width>(value, 0));
+    store<Part>(high, 0, partOf<Whole, Part, Width>(value, 1));
+  }
+};
+} // namespace
+
+template <class Whole, class Part, int Width = 8 * sizeof(Part)> static Exec unpacking() {
+  constexpr Exec exec = chain<unpack<Whole, Part, Width>>;
+  if constexpr (8 * sizeof(Whole) == 2 * Width)
+    return onLanes<Unpack<Whole, Part, Width>, Part, Part, Whole>(exec);
+  else
+    return exec;
+}
+
 static Exec vectorMove(Decoder &d, unsigned whole, unsigned parts, bool packs) {
   if (whole == 32 && parts == 2)
-    return packs ? chain<pack<u32, u16>> : chain<unpack<u32, u16>>.with(Effect::Split);
+    return packs ? packing<u32, u16>() : unpacking<u32, u16>().with(Effect::Split);
   if (whole == 64 && parts == 2)
-    return packs ? chain<pack<u64, u32>> : chain<unpack<u64, u32>>;
+    return packs ? packing<u64, u32>() : unpacking<u64, u32>();
   if (whole == 64 && parts == 4)
-    return packs ? chain<pack<u64, u16>> : chain<unpack<u64, u16>>;
+    return packs ? packing<u64, u16>() : unpacking<u64, u16>();
   if (whole == 16 && parts == 2)
-    return packs ? chain<pack<u16, u16, 8>> : chain<unpack<u16, u16, 8>>;
+    return packs ? packing<u16, u16, 8>() : unpacking<u16, u16, 8>();
   if (whole == 32 && parts == 4)
-    return packs ? chain<pack<u32, u16, 8>> : chain<unpack<u32, u16, 8>>;
+    return packs ? packing<u32, u16, 8>() : unpacking<u32, u16, 8>();
   d.fail("cannot split " + std::to_string(whole) + " bits into " + std::to_string(parts));
 }
 
@@ -132,7 +155,7 @@ static bool selectSpecialVector(Decoder &d) {
   for (unsigned n = 0; n < 4; ++n) {
     d.def(d.operand(0).parts[n], 32);
     d.useSpecial(std::string(d.operand(1).text) + "." + "xyzw"[n], 32);
-    d.emit(copy<u32>);
+    d.emit(copying<u32>);
   }
   return true;
 }
@@ -161,12 +184,12 @@ static void selectWideMov(Decoder &d) {
       d.def(to.parts[2 * half], 32);
       d.def(to.parts[2 * half + 1], 32);
       d.useHalf(from, half);
-      d.emit(unpack<u64, u32>);
+      d.emit(unpacking<u64, u32>());
     } else {
       d.defHalf(to, half);
       d.use(from.parts[2 * half], Type::B32);
       d.use(from.parts[2 * half + 1], Type::B32);
-      d.emit(pack<u64, u32>);
+      d.emit(packing<u64, u32>());
     }
   }
 }
@@ -198,11 +221,7 @@ void selectMov(Decoder &d) {
       d.use(1, type);
     }
     s64 flip = from.negated ? -1 : 0;
-    d.emit(
-        [](Warp &w, const Inst &i) {
-          writeMask(w, i.s[0], readMask(w, i.s[1]) ^ static_cast<u32>(i.imm), executing(w, i));
-        },
-        flip);
+    d.emit(masks<[](s64 imm, u32 p) { return p ^ static_cast<u32>(imm); }, Pred>, flip);
   } else if ((to.kind == Operand::Vector || from.kind == Operand::Vector) && !isBits(type)) {
     d.failType(type);
   } else if (to.kind == Operand::Vector) {
@@ -226,6 +245,14 @@ void selectMov(Decoder &d) {
   }
 }
 
+namespace {
+struct AddConstant {
+  static void run(s64 imm, char *d, const char *a) {
+    store<u64>(d, 0, load<u64>(a, 0) + static_cast<u64>(imm));
+  }
+};
+} // namespace
+
 /// Shared and local memory are windows of the generic space; the other spaces coincide with it.
 void selectCvta(Decoder &d) {
   bool toSpace = d.take(".to");
@@ -244,14 +271,7 @@ void selectCvta(Decoder &d) {
     d.emit(copyOf(d, 64));
     return;
   }
-  d.emit(
-      [](Warp &w, const Inst &i) {
-        u32 mask = executing(w, i);
-        for (int c = 0; c < Chunks; ++c)
-          merge<u64>(w.file + i.s[0], c, mask >> (c * Chunk),
-                     load<u64>(w.file + i.s[1], c) + static_cast<u64>(i.imm));
-      },
-      static_cast<s64>(toSpace ? 0 - base : base));
+  d.emit(chunks<AddConstant, u64, u64>, static_cast<s64>(toSpace ? 0 - base : base));
 }
 
 /// The space that a generic address points into. Constants lie below 4 GiB, where no other memory is
@@ -287,18 +307,14 @@ void selectIsspacep(Decoder &d) {
 
 // --- Selection --------------------------------------------------------------
 
-template <class T> static void select(Warp &w, const Inst &i) {
-  u32 mask = executing(w, i), take = readMask(w, i.s[3]) ^ static_cast<u32>(i.imm);
-  char *const d = w.file + i.s[0];
-  const char *const a = w.file + i.s[1], *const b = w.file + i.s[2];
-  for (int c = 0; c < Chunks; ++c) {
-    V<T> value = choose(expand<T>(take >> (c * Chunk)), load<T>(a, c), load<T>(b, c));
-    if (mask == ~0u) [[likely]]
-      store<T>(d, c, value);
-    else
-      merge<T>(d, c, mask >> (c * Chunk), value);
+namespace {
+template <class T> struct Select {
+  static void run(s64 flip, char *d, const char *a, const char *b, const char *p) {
+    u32 take = static_cast<u8>(*p) ^ static_cast<u32>(flip);
+    store<T>(d, 0, choose(expand<T>(take), load<T>(a, 0), load<T>(b, 0)));
   }
-}
+};
+} // namespace
 
 void selectSelp(Decoder &d) {
   Type type = d.takeType();
@@ -311,13 +327,13 @@ void selectSelp(Decoder &d) {
   s64 flip = d.operand(3).negated ? -1 : 0;
   switch (bitsOf(type)) {
   case 16:
-    d.emit(chain<select<u16>>, flip);
+    d.emit(chunks<Select<u16>, u16, u16, u16, Pred>, flip);
     break;
   case 32:
-    d.emit(chain<select<u32>>, flip);
+    d.emit(chunks<Select<u32>, u32, u32, u32, Pred>, flip);
     break;
   case 64:
-    d.emit(chain<select<u64>>, flip);
+    d.emit(chunks<Select<u64>, u64, u64, u64, Pred>, flip);
     break;
   default:
     d.failType(type);

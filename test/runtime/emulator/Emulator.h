@@ -35,6 +35,7 @@ struct Api {
   void (*setMaxSteps)(std::uint64_t) = nullptr;
   void (*setScheduleSeed)(std::uint64_t) = nullptr;
   std::uint64_t (*warpInstructions)() = nullptr;
+  int (*setJit)(unsigned) = nullptr;
   void (*setChecks)(unsigned) = nullptr;
   std::size_t (*findingCount)() = nullptr;
   const char *(*finding)(std::size_t) = nullptr;
@@ -72,6 +73,7 @@ inline const Api &api() {
     find(table.setMaxSteps, "planemu_set_max_steps");
     find(table.setScheduleSeed, "planemu_set_schedule_seed");
     find(table.warpInstructions, "planemu_warp_instructions");
+    find(table.setJit, "planemu_set_jit");
     find(table.setChecks, "planemu_set_checks");
     find(table.findingCount, "planemu_finding_count");
     find(table.finding, "planemu_finding");
