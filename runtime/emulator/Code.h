@@ -45,7 +45,7 @@ enum class Effect : std::uint8_t {
 /// eight lanes, which a JIT compiler has as bitcode (jit/).
 struct LaneCode {
   const std::type_info *type = nullptr; // whose name is the function's
-  std::uint8_t bytes[6] = {}; // of a lane of each operand, in their order; 0: a predicate
+  std::uint8_t bytes[6] = {};           // of a lane of each operand, in their order; 0: a predicate
 #if defined(PLANEMU_BITCODE)
   const void *code = nullptr; // keeps the function
 #endif

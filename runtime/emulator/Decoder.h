@@ -223,7 +223,7 @@ private:
     const SourceForms *forms;
     const LaneCode *lanes;
     std::uint32_t dying = 0; // ChainNote
-    std::uint32_t instead; // in the chain: what is read instead of reference 1, if not 0
+    std::uint32_t instead;   // in the chain: what is read instead of reference 1, if not 0
     InstClass cls;
     std::uint32_t save = 0; // of `saves`, counted from 1: stores or restores it
   };

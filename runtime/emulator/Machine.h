@@ -150,7 +150,7 @@ struct Launch {
   std::uint64_t workspace = 0;
   class DeviceHeap *heap = nullptr; // if the kernel allocates
   std::uint64_t maxSteps = DefaultMaxSteps;
-  std::uint64_t seed = 0; // permutes CTAs and warps; 0: natural order
+  std::uint64_t seed = 0;     // permutes CTAs and warps; 0: natural order
   class Tier *tier = nullptr; // if the kernel's hot blocks are compiled
 
   // Workers write what follows; it has cache lines of its own.

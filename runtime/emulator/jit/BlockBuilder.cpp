@@ -209,8 +209,11 @@ void BlockBuilder::keepResult(const planemu_jit_step &step, unsigned n, AllocaIn
 
 Error BlockBuilder::emitStep(const planemu_jit_step &step, Value *chunk) {
   Function *lanes = module.getFunction(step.lanes);
-  if (!lanes || lanes->arg_size() != step.count + 1)
+  if (!lanes)
     return createStringError(Twine("no function for lanes is called ") + step.lanes);
+  if (lanes->arg_size() != step.count + 1)
+    return createStringError(Twine(step.lanes) + " does not take " + Twine(step.count) +
+                             " operands");
   Value *guard = nullptr; // a bit for each lane
   if (step.guard != TruePredicate)
     guard = ir.CreateXor(predicateByte(step.guard, chunk), ir.getInt8(step.guard_xor & 0xff));

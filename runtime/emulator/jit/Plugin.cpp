@@ -11,6 +11,7 @@
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -67,16 +68,21 @@ static void promote(ArrayRef<Function *> functions) {
     pass.run(*function, functionAnalyses);
 }
 
-/// Erases the functions that nobody calls.
-static void eraseUnused(Module &module, ArrayRef<Function *> used) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (Function &function : make_early_inc_range(module))
-      if (function.use_empty() && !is_contained(used, &function)) {
-        function.eraseFromParent();
-        changed = true;
-      }
+/// Reads what the functions call and leaves of all others but declarations.
+static Error keepCallees(Module &module, ArrayRef<Function *> functions) {
+  SmallSetVector<Function *, 16> kept(functions.begin(), functions.end());
+  for (size_t n = 0; n < kept.size(); ++n) {
+    if (Error error = kept[n]->materialize())
+      return error;
+    for (Instruction &instruction : instructions(*kept[n]))
+      if (auto *call = dyn_cast<CallBase>(&instruction))
+        if (Function *callee = call->getCalledFunction(); callee && !callee->isDeclaration())
+          kept.insert(callee);
   }
+  for (Function &function : module)
+    if (!function.isDeclaration() && !kept.contains(&function))
+      function.deleteBody();
+  return Error::success();
 }
 
 static Expected<std::unique_ptr<orc::LLJIT>> makeJit() {
@@ -109,8 +115,7 @@ static Expected<std::unique_ptr<orc::LLJIT>> compileBlocks(const planemu_jit_ker
     functions.push_back(*function);
   }
   promote(functions);
-  eraseUnused(**module, functions);
-  if (Error error = (*module)->materializeAll())
+  if (Error error = keepCallees(**module, functions))
     return std::move(error);
 
   auto jit = makeJit();

@@ -298,7 +298,7 @@ static Vu32 permuteLanes(Vu32 a, Vu32 b, Vu32 c) {
 namespace {
 /// The same byte shuffle in every lane, one from each source: in the halves of imm.
 struct PermuteByConstant {
-  static void run(s64 imm, char *d, const char *a, const char *b) {
+  static void run(s64 imm, char *d, const char *a, const char *b, const char *) {
     __m256i base = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
                                      0x08080808, 0x0c0c0c0c);
     auto shuffled = [&](const char *source, u32 by) {
@@ -346,7 +346,7 @@ void selectPrmt(Decoder &d) {
       fromA |= (select < 4 ? select : 0x80) << (8 * n);
       fromB |= (select < 4 ? 0x80 : select - 4) << (8 * n);
     }
-    d.emit(chunks<PermuteByConstant, u32, u32, u32>, static_cast<s64>(fromB << 32 | fromA));
+    d.emit(chunks<PermuteByConstant, u32, u32, u32, u32>, static_cast<s64>(fromB << 32 | fromA));
     return;
   }
 #endif
