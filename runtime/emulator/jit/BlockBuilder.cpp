@@ -295,8 +295,6 @@ Error BlockBuilder::inlineLanes() {
 Expected<Function *> BlockBuilder::build(const planemu_jit_block &block, const Twine &name) {
   auto *type = FunctionType::get(ir.getVoidTy(), {ir.getPtrTy(), ir.getPtrTy()}, false);
   function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
-  // What is called may run out of memory, and throws then.
-  function->setUWTableKind(UWTableKind::Async);
   ir.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", function));
   SmallVector<Segment> segments = segmentsOf(Steps(kernel.steps + block.first, block.count));
   findStored(segments);
