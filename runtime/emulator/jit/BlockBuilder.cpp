@@ -21,7 +21,7 @@
 using namespace llvm;
 using namespace planemu::jit;
 
-constexpr unsigned Chunk = 8, Chunks = 4;
+constexpr unsigned Chunk = 8, Lanes = 32;
 constexpr uint32_t TruePredicate = 0; // its offset in every file
 
 BlockBuilder::BlockBuilder(Module &lanes, const planemu_jit_kernel &kernel)
@@ -123,22 +123,22 @@ AllocaInst *BlockBuilder::allocate(Type *type) {
   return IRBuilder<>(&entry, entry.begin()).CreateAlloca(type);
 }
 
-/// Where an operand of the warp is, or eight lanes of it.
-Value *BlockBuilder::fileAddress(uint32_t offset, Value *chunk, unsigned bytes) {
-  Value *at = ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), function->getArg(1), offset);
-  if (!chunk)
-    return at;
-  return ir.CreateInBoundsGEP(ir.getInt8Ty(), at,
-                              ir.CreateNUWMul(chunk, ir.getInt64(Chunk * bytes)));
+Value *BlockBuilder::fileAddress(uint32_t offset) {
+  return ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), function->getArg(1), offset);
+}
+
+/// The chunk's eight lanes of `bytes` bytes.
+Value *BlockBuilder::chunkAddress(uint32_t offset, unsigned bytes) {
+  Value *by = ir.CreateNUWMul(chunk, ir.getInt64(bytes));
+  return ir.CreateInBoundsGEP(ir.getInt8Ty(), fileAddress(offset), by);
 }
 
 /// The eight lanes of a predicate that belong to the chunk.
-Value *BlockBuilder::predicateByte(uint32_t offset, Value *chunk) {
+Value *BlockBuilder::predicateByte(uint32_t offset) {
   if (offset == TruePredicate)
     return ir.getInt8(0xff);
   Value *mask = ir.CreateLoad(ir.getInt32Ty(), places[offset].at);
-  Value *by = ir.CreateTrunc(ir.CreateShl(chunk, 3), ir.getInt32Ty());
-  return ir.CreateTrunc(ir.CreateLShr(mask, by), ir.getInt8Ty());
+  return ir.CreateTrunc(ir.CreateLShr(mask, shift), ir.getInt8Ty());
 }
 
 /// Gives all operands of the segment a place. Returns those that are read before they are written.
@@ -167,7 +167,7 @@ SetVector<uint32_t> BlockBuilder::makePlaces(const Segment &segment) {
   return readFirst;
 }
 
-void BlockBuilder::loadPlaces(ArrayRef<uint32_t> offsets, Value *chunk) {
+void BlockBuilder::loadPlaces(ArrayRef<uint32_t> offsets) {
   for (uint32_t offset : offsets) {
     const Place &place = places[offset];
     if (!place.bytes)
@@ -177,7 +177,7 @@ void BlockBuilder::loadPlaces(ArrayRef<uint32_t> offsets, Value *chunk) {
       value = ir.CreateVectorSplat(
           Chunk, ir.getInt(APInt(64, constant->second->value).trunc(8 * place.bytes)));
     else
-      value = ir.CreateAlignedLoad(vectorOf(place.bytes), fileAddress(offset, chunk, place.bytes),
+      value = ir.CreateAlignedLoad(vectorOf(place.bytes), chunkAddress(offset, place.bytes),
                                    Align(Chunk * place.bytes));
     ir.CreateStore(value, place.at);
   }
@@ -185,7 +185,7 @@ void BlockBuilder::loadPlaces(ArrayRef<uint32_t> offsets, Value *chunk) {
 
 /// Takes what the function has left in `result` as operand `n`.
 void BlockBuilder::keepResult(const planemu_jit_step &step, unsigned n, AllocaInst *result,
-                              Value *guard, Value *chunk) {
+                              Value *guard) {
   uint32_t offset = step.operands[n];
   AllocaInst *place = places[offset].at;
   if (unsigned bytes = step.bytes[n]) {
@@ -199,15 +199,14 @@ void BlockBuilder::keepResult(const planemu_jit_step &step, unsigned n, AllocaIn
   Value *byte = ir.CreateLoad(ir.getInt8Ty(), result);
   if (guard)
     byte = ir.CreateOr(ir.CreateAnd(byte, guard),
-                       ir.CreateAnd(predicateByte(offset, chunk), ir.CreateNot(guard)));
-  Value *by = ir.CreateTrunc(ir.CreateShl(chunk, 3), ir.getInt32Ty());
+                       ir.CreateAnd(predicateByte(offset), ir.CreateNot(guard)));
   Value *others = ir.CreateAnd(ir.CreateLoad(ir.getInt32Ty(), place),
-                               ir.CreateNot(ir.CreateShl(ir.getInt32(0xff), by)));
-  Value *these = ir.CreateShl(ir.CreateZExt(byte, ir.getInt32Ty()), by);
+                               ir.CreateNot(ir.CreateShl(ir.getInt32(0xff), shift)));
+  Value *these = ir.CreateShl(ir.CreateZExt(byte, ir.getInt32Ty()), shift);
   ir.CreateStore(ir.CreateOr(others, these), place);
 }
 
-Error BlockBuilder::emitStep(const planemu_jit_step &step, Value *chunk) {
+Error BlockBuilder::emitStep(const planemu_jit_step &step) {
   Function *lanes = module.getFunction(step.lanes);
   if (!lanes)
     return createStringError(Twine("no function for lanes is called ") + step.lanes);
@@ -216,7 +215,7 @@ Error BlockBuilder::emitStep(const planemu_jit_step &step, Value *chunk) {
                              " operands");
   Value *guard = nullptr; // a bit for each lane
   if (step.guard != TruePredicate)
-    guard = ir.CreateXor(predicateByte(step.guard, chunk), ir.getInt8(step.guard_xor & 0xff));
+    guard = ir.CreateXor(predicateByte(step.guard), ir.getInt8(step.guard_xor & 0xff));
   SmallVector<Value *> arguments = {ir.getInt64(step.imm)};
   SmallVector<std::pair<unsigned, AllocaInst *>> results;
   for (auto [n, offset] : enumerate(operandsOf(step))) {
@@ -224,7 +223,7 @@ Error BlockBuilder::emitStep(const planemu_jit_step &step, Value *chunk) {
     if (!step.bytes[n]) {
       at = allocate(ir.getInt8Ty());
       if (isRead(step, n))
-        ir.CreateStore(predicateByte(offset, chunk), at);
+        ir.CreateStore(predicateByte(offset), at);
     } else if (isWritten(step, n) && guard) {
       at = allocate(vectorOf(step.bytes[n]));
     }
@@ -234,7 +233,7 @@ Error BlockBuilder::emitStep(const planemu_jit_step &step, Value *chunk) {
   }
   laneCalls.push_back(ir.CreateCall(lanes, arguments));
   for (auto [n, at] : results)
-    keepResult(step, n, at, guard, chunk);
+    keepResult(step, n, at, guard);
   return Error::success();
 }
 
@@ -253,19 +252,22 @@ Error BlockBuilder::emitLanes(const Segment &segment) {
   BasicBlock *behind = BasicBlock::Create(module.getContext(), "behind", function);
   ir.CreateBr(body);
   ir.SetInsertPoint(body);
-  PHINode *chunk = ir.CreatePHI(ir.getInt64Ty(), 2);
-  chunk->addIncoming(ir.getInt64(0), before);
-  loadPlaces(readFirst.getArrayRef(), chunk);
+  // Counts lanes: times 2, 4 or 8 the host's addressing modes have it.
+  PHINode *first = ir.CreatePHI(ir.getInt64Ty(), 2);
+  first->addIncoming(ir.getInt64(0), before);
+  chunk = first;
+  shift = ir.CreateTrunc(chunk, ir.getInt32Ty());
+  loadPlaces(readFirst.getArrayRef());
   for (const planemu_jit_step *step : segment.lanes)
-    if (Error error = emitStep(*step, chunk))
+    if (Error error = emitStep(*step))
       return error;
   for (uint32_t offset : segment.stored)
     if (const Place &place = places[offset]; place.bytes)
       ir.CreateAlignedStore(ir.CreateLoad(vectorOf(place.bytes), place.at),
-                            fileAddress(offset, chunk, place.bytes), Align(Chunk * place.bytes));
-  Value *next = ir.CreateNUWAdd(chunk, ir.getInt64(1));
-  chunk->addIncoming(next, body);
-  ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt64(Chunks)), body, behind);
+                            chunkAddress(offset, place.bytes), Align(Chunk * place.bytes));
+  Value *next = ir.CreateNUWAdd(chunk, ir.getInt64(Chunk));
+  first->addIncoming(next, body);
+  ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt64(Lanes)), body, behind);
 
   // Predicates at once: whoever reads one reads all of it.
   ir.SetInsertPoint(behind);

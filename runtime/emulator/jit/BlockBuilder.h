@@ -42,12 +42,13 @@ private:
   void emitCall(const planemu_jit_step &step);
   llvm::Error emitLanes(const Segment &segment);
   llvm::SetVector<uint32_t> makePlaces(const Segment &segment);
-  void loadPlaces(llvm::ArrayRef<uint32_t> offsets, llvm::Value *chunk);
-  llvm::Error emitStep(const planemu_jit_step &step, llvm::Value *chunk);
+  void loadPlaces(llvm::ArrayRef<uint32_t> offsets);
+  llvm::Error emitStep(const planemu_jit_step &step);
   void keepResult(const planemu_jit_step &step, unsigned n, llvm::AllocaInst *result,
-                  llvm::Value *guard, llvm::Value *chunk);
-  llvm::Value *predicateByte(uint32_t offset, llvm::Value *chunk);
-  llvm::Value *fileAddress(uint32_t offset, llvm::Value *chunk = nullptr, unsigned bytes = 0);
+                  llvm::Value *guard);
+  llvm::Value *predicateByte(uint32_t offset);
+  llvm::Value *fileAddress(uint32_t offset);
+  llvm::Value *chunkAddress(uint32_t offset, unsigned bytes);
   llvm::AllocaInst *allocate(llvm::Type *type);
   llvm::Type *vectorOf(unsigned bytes);
   llvm::Error inlineLanes();
@@ -56,8 +57,9 @@ private:
   const planemu_jit_kernel &kernel;
   llvm::IRBuilder<> ir;
   llvm::DenseMap<uint32_t, const planemu_jit_constant *> constants;
-  llvm::Function *function = nullptr;      // the block's
-  llvm::MapVector<uint32_t, Place> places; // of a segment, by offset in the file
+  llvm::Function *function = nullptr;             // the block's
+  llvm::MapVector<uint32_t, Place> places;        // of a segment, by offset in the file
+  llvm::Value *chunk = nullptr, *shift = nullptr; // the first lane of eight, as i64 and i32
   llvm::SmallVector<llvm::CallInst *> laneCalls;
 };
 
