@@ -23,9 +23,10 @@ const planemu_jit_compiler *openCompiler(std::string &error);
 /// Of one kernel.
 class Tier {
 public:
-  /// Executions of a block after which it is compiled: compiling an instruction takes as long as some
-  /// hundred thousand of its executions save.
-  static constexpr std::uint32_t Hot = 1 << 16, Always = 0;
+  /// Executions of a block after which it is compiled. To compile an instruction takes as long as some
+  /// 150000 of its executions save; of a model's kernels what has come so far comes to that within a
+  /// few tokens.
+  static constexpr std::uint32_t Hot = 1 << 14, Always = 0;
 
   Tier(const Kernel &kernel, const planemu_jit_compiler &compiler, const char *isa);
   ~Tier();
