@@ -2,7 +2,6 @@
 
 #include "runtime/emulator/observe/InitCheck.h"
 
-#include <algorithm>
 #include <cstring>
 
 using namespace planemu;
@@ -12,11 +11,6 @@ void InitCheck::start(const Warp *warps, unsigned count) {
   local.resize(warps->localBytes ? count : 0);
   for (std::vector<State> &states : local)
     states.assign(32ull * warps->localBytes, Unwritten);
-  async.resize(count);
-  for (WarpCopies &warp : async) {
-    warp.copies.clear();
-    std::fill(std::begin(warp.groups), std::end(warp.groups), 0);
-  }
 }
 
 void InitCheck::accessGlobal(Warp &warp, const Inst &inst, const Access &access, unsigned lane,
@@ -98,11 +92,6 @@ void InitCheck::access(Warp &warp, const Inst &inst, const Access &access) {
       if (rows.kind == AccessKind::Load && allWritten(states, bytes))
         continue;
       accessStates(warp, inst, access, lane, host, states, bytes);
-      if (access.kind == AccessKind::AsyncStore) {
-        WarpCopies &copies = async[warp.index];
-        copies.copies.push_back({lane, copies.groups[lane], offset, bytes, access.mbarrier != 0,
-                                 access.mbarrier, access.parity});
-      }
     } else if (host - localLow < 32ull * warp.localBytes) {
       accessStates(warp, inst, access, lane, host, local[warp.index].data() + (host - localLow),
                    bytes);
@@ -112,48 +101,12 @@ void InitCheck::access(Warp &warp, const Inst &inst, const Access &access) {
   }
 }
 
-void InitCheck::commitGroup(Warp &warp, std::uint32_t mask) {
-  for (std::uint32_t left = mask; left; left &= left - 1)
-    ++async[warp.index].groups[__builtin_ctz(left)];
-}
-
-/// Removes the copies of `from` that `waited` accepts: their bytes are written.
-template <class Waited> void InitCheck::endCopies(WarpCopies &from, Waited waited) {
-  std::erase_if(from.copies, [&](const Copy &copy) {
-    if (!waited(copy))
-      return false;
-    // A later copy into the same bytes may be in flight still; then they are marked again.
+void InitCheck::copiesEnd(const AsyncCopies::Copies &ended, const AsyncCopies &others) {
+  for (const AsyncCopy &copy : ended)
     std::memset(shared.data() + copy.offset, Written, copy.bytes);
-    return true;
-  });
-}
-
-void InitCheck::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
-  WarpCopies &mine = async[warp.index];
-  endCopies(mine, [&](const Copy &copy) {
-    return (mask >> copy.lane & 1) && !copy.bulk &&
-           (pending == Observer::All || copy.group + pending < mine.groups[copy.lane]);
-  });
-  markCopies();
-}
-
-void InitCheck::copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity) {
-  for (Copy &copy : async[warp.index].copies)
-    if (copy.lane == lane && !copy.mbarrier) {
-      copy.mbarrier = host;
-      copy.parity = parity;
-    }
-}
-
-void InitCheck::passMbarrier(std::uint64_t host, bool parity) {
-  for (WarpCopies &warp : async)
-    endCopies(warp,
-              [&](const Copy &copy) { return copy.mbarrier == host && copy.parity == parity; });
-  markCopies();
-}
-
-void InitCheck::markCopies() {
-  for (const WarpCopies &warp : async)
-    for (const Copy &copy : warp.copies)
+  // A later copy into the same bytes may be in flight still.
+  if (!ended.empty())
+    others.forEach([&](const AsyncCopy &copy) {
       std::memset(shared.data() + copy.offset, InFlight, copy.bytes);
+    });
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/emulator/observe/Observer.h"
 #include "planemu/planemu.h"
+#include "runtime/emulator/observe/AsyncCopies.h"
 #include "runtime/emulator/observe/InitCheck.h"
 #include "runtime/emulator/observe/RaceCheck.h"
 
@@ -14,6 +15,8 @@ Observer::Observer(LaunchObserver &launch)
     init = std::make_unique<InitCheck>(launch);
   if (launch.has(PLANEMU_CHECK_RACE))
     race = std::make_unique<RaceCheck>(launch);
+  if (init || race)
+    copies = std::make_unique<AsyncCopies>();
 }
 
 Observer::~Observer() {
@@ -22,6 +25,8 @@ Observer::~Observer() {
 }
 
 void Observer::start(const Warp *warps, unsigned count) {
+  if (copies)
+    copies->start(count);
   if (init)
     init->start(warps, count);
   if (race)
@@ -60,6 +65,8 @@ void Observer::access(Warp &warp, const Inst &inst, const Access &access) {
     counters->access(warp, inst, access);
   if (init)
     init->access(warp, inst, access);
+  if (copies && access.kind == AccessKind::AsyncStore)
+    copies->issued(warp, inst, access);
   if (race)
     race->access(warp, inst, access);
 }
@@ -75,21 +82,27 @@ void Observer::syncLanes(Warp &warp, std::uint32_t mask) {
 }
 
 void Observer::commitGroup(Warp &warp, std::uint32_t mask) {
-  if (init)
-    init->commitGroup(warp, mask);
+  if (copies)
+    copies->commitGroup(warp, mask);
 }
 
 void Observer::copiesArrive(Warp &warp, unsigned lane, std::uint64_t host, bool parity) {
-  if (init)
-    init->copiesArrive(warp, lane, host, parity);
+  if (copies)
+    copies->arrive(warp, lane, host, parity);
 }
 
 void Observer::passMbarrier(std::uint64_t host, bool parity) {
+  // To the race check the mbarrier itself is what orders.
   if (init)
-    init->passMbarrier(host, parity);
+    init->copiesEnd(copies->pass(host, parity), *copies);
 }
 
 void Observer::waitGroups(Warp &warp, std::uint32_t mask, std::uint32_t pending) {
+  if (!copies)
+    return;
+  AsyncCopies::Copies ended = copies->wait(warp, mask, pending);
   if (init)
-    init->waitGroups(warp, mask, pending);
+    init->copiesEnd(ended, *copies);
+  if (race)
+    race->copiesEnd(warp, ended);
 }

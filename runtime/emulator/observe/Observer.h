@@ -18,6 +18,7 @@
 
 namespace planemu {
 
+class AsyncCopies;
 class Counters;
 class Findings;
 class InitCheck;
@@ -106,6 +107,7 @@ private:
   LaunchObserver &launch;
   bool checksMembers;
   std::unique_ptr<Counters> counters;
+  std::unique_ptr<AsyncCopies> copies; // if a check wants to know
   std::unique_ptr<InitCheck> init;
   std::unique_ptr<RaceCheck> race;
 };

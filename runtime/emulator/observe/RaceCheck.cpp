@@ -453,3 +453,30 @@ void RaceCheck::access(Warp &warp, const Inst &inst, const Access &access) {
       acquire(state, Scope::Gpu);
   }
 }
+
+/// Until now only the thread that issued them was not to read what they write; what it tells others
+/// from now on holds for them too. What was told before, between issue and wait, did not.
+void RaceCheck::copiesEnd(const Warp &warp, const AsyncCopies::Copies &ended) {
+  std::uint32_t id = 0, line = 0;
+  auto renew = [&](RaceCell &cell, const AsyncCopy &copy) {
+    if (cell.write < firstHere || cell.writeLane != copy.lane)
+      return;
+    const AccessRecord &written = history[cell.write];
+    if (written.kind == AccessKind::AsyncStore && written.warp == warp.index &&
+        written.line == copy.line)
+      cell.write = id;
+  };
+  for (const AsyncCopy &copy : ended) {
+    if (!id || line != copy.line) {
+      line = copy.line;
+      id = history.add({cta, warps[warp.index].clock, line, static_cast<std::uint8_t>(warp.index),
+                        Scope::Weak, AccessKind::AsyncStore});
+    }
+    const std::uint32_t end = copy.offset + copy.bytes;
+    for (std::uint32_t at = copy.offset; at < end;) {
+      RaceCell &quad = sharedQuads[at / 16];
+      renew(quad.split ? sharedWords[at / 4] : quad, copy);
+      at = (quad.split ? at / 4 * 4 + 4 : at / 16 * 16 + 16);
+    }
+  }
+}

@@ -4,7 +4,7 @@
 // result is chance on a GPU, whatever order they have here. Order comes from (PTX ISA, "Memory
 // Consistency Model"):
 //
-//   program order          of one thread
+//   program order          of one thread; what its cp.async write is written when it waits for them
 //   bar.warp.sync          between the lanes that take part; so do the barriers below
 //   bar, barrier           everything before the arrival of a warp, before everything after the
 //                          passing of another
@@ -35,6 +35,7 @@
 #ifndef PLANEMU_OBSERVE_RACECHECK_H
 #define PLANEMU_OBSERVE_RACECHECK_H
 
+#include "runtime/emulator/observe/AsyncCopies.h"
 #include "runtime/emulator/observe/Findings.h"
 #include "runtime/emulator/observe/LaunchObserver.h"
 #include "runtime/emulator/observe/RaceHistory.h"
@@ -50,6 +51,8 @@ public:
   void syncLanes(Warp &warp, std::uint32_t mask);
   void arrive(const Warp &warp, unsigned id);
   void pass(const Warp &warp, unsigned id);
+  /// A warp has waited for copies of its own.
+  void copiesEnd(const Warp &warp, const AsyncCopies::Copies &ended);
   void complete(unsigned id) { barriers[id] = {}; }
 
 private:
