@@ -119,6 +119,22 @@ std::vector<int64_t> Generator::shuffled(int64_t count) {
   return order;
 }
 
+/// Positions that a row of an attention's block table can hold.
+static int64_t contextOf(plan::PagedAttentionOp op, int64_t kvBlock) {
+  return cast<RankedTensorType>(op.getBlockTables().getType()).getDimSize(1) * kvBlock;
+}
+
+/// Of one sequence: blocks in descending order, and an end just behind a slice of attention.
+static int64_t oneLength(int64_t context) { return std::min<int64_t>(context, 131); }
+static int64_t oneSlot(int64_t position, int64_t context, int64_t kvBlock) {
+  return context - kvBlock - position / kvBlock * kvBlock + position % kvBlock;
+}
+
+static plan::PagedAttentionOp attentionOf(Operation *neighbour) {
+  auto found = neighbour->getBlock()->getOps<plan::PagedAttentionOp>();
+  return found.empty() ? plan::PagedAttentionOp() : *found.begin();
+}
+
 static int64_t product(ArrayRef<int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>());
 }
@@ -154,21 +170,32 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
   if (auto op = dyn_cast<plan::KvWriteOp>(user); op && is(op.getSlotMapping())) {
     std::vector<int64_t> slots = shuffled((2 * rows + 2) * kvBlock);
     slots.resize(rows);
+    if (auto attention = attentionOf(op); attention && inputClass == InputClass::OneSequence) {
+      int64_t context = contextOf(attention, kvBlock);
+      for (int64_t r = 0; r < rows; ++r)
+        slots[r] = oneSlot(oneLength(context) - rows + r, context, kvBlock);
+      return pack<int64_t>(slots);
+    }
     if (rows > 1 || negativeSlots())
       slots[rows / 2] = -1;
     return pack<int64_t>(slots);
   }
   if (auto op = dyn_cast<plan::PagedAttentionOp>(user)) {
-    if (is(op.getBlockTables()))
-      return pack<int32_t>(shuffled(count));
+    if (is(op.getBlockTables())) {
+      std::vector<int64_t> blocks = shuffled(count);
+      for (int64_t i = 0; i < count && inputClass == InputClass::OneSequence; ++i)
+        blocks[i] = columns - 1 - i % columns;
+      return pack<int32_t>(blocks);
+    }
     if (is(op.getSeqLens())) {
-      int64_t most = cast<RankedTensorType>(op.getBlockTables().getType()).getDimSize(1) * kvBlock;
+      int64_t most = contextOf(op, kvBlock);
       std::vector<int64_t> lengths;
       for (int64_t r = 0; r < rows; ++r)
         lengths.push_back(inputClass == InputClass::Lengths
                               ? std::min<int64_t>(most, kvBlock * (1 + (r + seed) % 3) + 1 - r % 3)
                           : inputClass == InputClass::FullContext ? most
                           : inputClass == InputClass::NoContext   ? 0
+                          : inputClass == InputClass::OneSequence ? oneLength(most)
                           : r == 1                                ? 0
                           : r == 2                                ? most
                           : r == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
@@ -289,6 +316,14 @@ std::optional<InputClass> lookupInputClass(StringRef name) {
   return std::nullopt;
 }
 
+/// True if the rows of an attention can be positions of one sequence.
+static bool canBeOneSequence(plan::KernelOp kernel) {
+  plan::PagedAttentionOp attention = attentionOf(&kernel.getBody().front().front());
+  // A block has one position at least.
+  return attention && kernel.getRows() > 1 &&
+         oneLength(contextOf(attention, /*kvBlock=*/1)) >= int64_t(kernel.getRows());
+}
+
 SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
   auto has = [&]<class... Ops>(std::in_place_type_t<Ops>...) {
     return llvm::any_of(kernel.getBody().front(), [](Operation &op) { return isa<Ops...>(op); });
@@ -300,6 +335,8 @@ SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
     classes.append({InputClass::EqualLogits, InputClass::NanLogits});
   if (has(std::in_place_type<plan::PagedAttentionOp>))
     classes.append({InputClass::Lengths, InputClass::FullContext, InputClass::NoContext});
+  if (canBeOneSequence(kernel))
+    classes.push_back(InputClass::OneSequence);
   if (has(std::in_place_type<plan::KvWriteOp>, std::in_place_type<plan::Conv1dUpdateOp>,
           std::in_place_type<plan::GdnRecurrenceOp>))
     classes.push_back(InputClass::NegativeSlots);

@@ -64,7 +64,7 @@ Verdict KernelVerifier::run() {
 void KernelVerifier::verifyClass(InputClass inputClass) {
   const char *name = inputClassName(inputClass);
   std::vector<Input> inputs = makeInputs(kernel, options.seed, inputClass, options.kvBlock);
-  device.setChecks(true);
+  device.setChecks(options.checks);
   Outcome outcome = runKernel(device, compiled, kernel, inputs);
   device.setChecks(false);
   for (const std::string &finding : outcome.findings)

@@ -163,7 +163,7 @@ Trial Mutator::hold(const CompiledKernel &compiled, const DataSite *data, InputC
         continue;
       differs = true;
     }
-    device.setChecks(true);
+    device.setChecks(options.checks);
     Outcome outcome = runKernel(device, compiled, kernel, data ? corrupted : given.inputs);
     device.setChecks(false);
     if (data && data->restore && outcome.fault.empty())

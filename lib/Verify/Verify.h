@@ -35,6 +35,7 @@ struct Options {
   int64_t kvBlock = 16;
   uint64_t seed = 1;
   bool mutate = false;
+  bool checks = true;        ///< run under the emulator's; without, to see what only they find
   bool allowDiffers = false; ///< groups whose contract is `differs` are otherwise failures
   unsigned workers = 0;      ///< processes; 0 for one per core
   std::string cacheDir;      ///< of kernels and verdicts; "" for the user's own

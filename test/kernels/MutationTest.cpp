@@ -1,9 +1,9 @@
 //===- MutationTest.cpp - mutations of kernels in a file ---------------------===//
 //
-// usage: planc-mutation-test FILE.mlir        (- reads standard input)
+// usage: planc-mutation-test [--unchecked] FILE.mlir        (- reads standard input)
 //
 // Verifies every plan.kernel of the file with mutations, as `planc verify --mutate` does with those
-// of a plan, and prints what became of each mutation.
+// of a plan, and prints what became of each mutation. --unchecked: without the emulator's checks.
 //
 // Exit codes: as of `planc verify`.
 //
@@ -26,12 +26,15 @@ int main(int argc, char **argv) {
   registerScheduleDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(argc > 1 ? argv[1] : "-", &context);
+  bool unchecked = argc > 1 && llvm::StringRef(argv[1]) == "--unchecked";
+  const char *file = argc > 1 + unchecked ? argv[1 + unchecked] : "-";
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
   if (!module)
     return 1;
   verify::Options options;
   options.targets = {lookupTarget("gb10")};
   options.mutate = true;
+  options.checks = !unchecked;
   options.useCache = false;
   Result<verify::Report> report = verify::verify(*module, options, nullptr);
   if (!report.ok()) {

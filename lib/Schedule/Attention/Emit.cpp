@@ -34,7 +34,7 @@ PartialLayout::PartialLayout(const AttentionKernel &parts, int64_t context) {
     nodes = llvm::divideCeil(nodes, kMergeWidth);
   } while (nodes > 1);
   levels.push_back({1, 0, 0, countersPerTile});
-  ++countersPerTile;
+  countersPerTile += !isLone();
 }
 
 LaunchShape AttentionEmitter::shape() const {
@@ -80,7 +80,7 @@ void AttentionEmitter::emit() {
   Value stored = b.loadI32(b.at(b.pointer(parts.attention.getSeqLens()), row, Format::I32));
   length = b.min(b.max(stored, b.i32(0)), b.i32(context));
   slices = b.max(b.div(b.add(length, kSlicePositions - 1), kSlicePositions), b.i32(1));
-  b.ifThen(b.lt(slice, slices), [&] {
+  auto attend = [&] {
     valid = b.min(b.sub(length, b.mul(slice, kSlicePositions)), b.i32(kSlicePositions));
     sharedBlocks = b.staticShared(4 * std::max<int64_t>(1, kSlicePositions / kvBlock));
     sharedScores = b.staticShared(4 * parts.heads * kScoreStride);
@@ -89,9 +89,10 @@ void AttentionEmitter::emit() {
     sharedBuffer = b.staticShared(4 * headsInBuffer * parts.paddedDim());
     loadBlocks();
     stageQueries();
-    b.barrier();
-    if (parts.write) {
+    if (parts.write)
       writeCaches();
+    b.barrier();
+    if (parts.write && !readsBack()) {
       findWriters();
       b.barrier();
     }
@@ -100,10 +101,15 @@ void AttentionEmitter::emit() {
     emitSoftmax();
     b.barrier();
     emitValues();
-    for (Value *array : {&sharedMaxima, &sharedWeights, &sharedTotals})
-      *array = b.staticShared(4 * kMergeWidth * parts.heads);
+    if (!layout.isLone())
+      for (Value *array : {&sharedMaxima, &sharedWeights, &sharedTotals})
+        *array = b.staticShared(4 * kMergeWidth * parts.heads);
     merge(1);
-  });
+  };
+  if (layout.isLone())
+    attend();
+  else
+    b.ifThen(b.lt(slice, slices), attend);
 }
 
 } // namespace planc

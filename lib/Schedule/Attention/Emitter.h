@@ -29,6 +29,9 @@ struct PartialLayout {
   int64_t elements = 0, countersPerTile = 0;
 
   PartialLayout(const AttentionKernel &parts, int64_t context);
+
+  /// A context of one slice: there is nothing to merge.
+  bool isLone() const { return levels.front().nodes == 1; }
 };
 
 class AttentionEmitter {
@@ -62,6 +65,7 @@ private:
   // Write.cpp
   void writeCaches();
   void findWriters();
+  bool readsBack() const;
   Value fromWriter(Value position, Value fresh, Value cached);
 
   // Merge.cpp

@@ -45,6 +45,10 @@ Value AttentionEmitter::unitOffset(Value head, Value piece) {
 
 /// Waits for nobody: of the CTAs that have a part in a node, the last one goes on.
 void AttentionEmitter::merge(unsigned level) {
+  if (layout.isLone()) {
+    b.barrier(); // between what the slice stored and who reads it
+    return mergeNode(level, b.i32(0), b.i32(1));
+  }
   int64_t below = 1;
   for (unsigned i = 1; i < level; ++i)
     below *= kMergeWidth;
@@ -53,14 +57,9 @@ void AttentionEmitter::merge(unsigned level) {
   Value children = b.min(b.sub(nodesBelow, b.mul(node, kMergeWidth)), b.i32(kMergeWidth));
   Value counter = b.mul(b.add(b.mul(row, parts.headTiles()), tile), layout.countersPerTile);
   counter = b.add(b.add(counter, layout.levels[level].counters), node);
+  // Of a child that is alone a thread reads what it stored itself, or a barrier lies between.
   Values isLast = b.ifValues(
-      b.eq(children, 1),
-      [&] {
-        // At the first level barriers lie between what the slice stored and who reads it.
-        if (level > 1)
-          b.barrier();
-        return Values{b.i1(true)};
-      },
+      b.eq(children, 1), [&] { return Values{b.i1(true)}; },
       [&] { return Values{lastCtaArrives(b, counter, children)}; });
   b.ifThen(isLast[0], [&] {
     mergeNode(level, node, children);
@@ -112,6 +111,8 @@ void AttentionEmitter::weighChildren(unsigned level, Value node, Value children)
 
 /// The sum of exponentials of a node at this level.
 Value AttentionEmitter::totalOf(unsigned level, Value head) {
+  if (layout.isLone())
+    return b.loadF32(stats(0, slice, head, true), Format::F32, 1)[0];
   Value total;
   // A short context has fewer children than fit.
   int64_t most = std::min(kMergeWidth, layout.levels[level - 1].nodes);
@@ -123,7 +124,8 @@ Value AttentionEmitter::totalOf(unsigned level, Value head) {
 }
 
 void AttentionEmitter::mergeNode(unsigned level, Value node, Value children) {
-  weighChildren(level, node, children);
+  if (!layout.isLone())
+    weighChildren(level, node, children);
   bool isFinal = level + 1 == layout.levels.size();
   Value thread = b.threadId();
   if (!isFinal)
@@ -149,30 +151,36 @@ void AttentionEmitter::mergeNode(unsigned level, Value node, Value children) {
     return values;
   };
   constexpr int64_t atOnce = 4; // children, whose loads overlap
-  Values zeros(8 * perThread, b.f32(0));
-  Values totals =
-      b.forLoop(b.i32(0), children, b.i32(atOnce), zeros, [&](Value first, ValueRange carried) {
-        Values sums(carried);
-        SmallVector<Values> loaded;
-        for (int64_t c = 0; c < atOnce; ++c) {
-          Value child = b.min(b.add(first, c), b.sub(children, 1));
-          Value address = this->sums(level - 1, b.add(b.mul(node, kMergeWidth), child));
-          for (int64_t i = 0; i < perThread; ++i)
-            loaded.push_back(units8(address, i));
-        }
-        for (int64_t c = 0; c < atOnce; ++c) {
-          Value child = b.add(first, c), exists = b.lt(child, children);
-          for (int64_t i = 0; i < perThread; ++i) {
-            Value weightIndex = b.add(b.mul(child, parts.heads), heads[i]);
-            Value weight = b.loadF32(b.at(sharedWeights, weightIndex, 4), Format::F32, 1)[0];
-            for (int64_t d = 0; d < 8; ++d) {
-              Value &sum = sums[8 * i + d];
-              sum = b.select(exists, b.fma(loaded[c * perThread + i][d], weight, sum), sum);
+  Values totals(8 * perThread, b.f32(0));
+  if (layout.isLone())
+    // Added to zero, as among others: the sign of a zero is the same for every context.
+    for (int64_t i = 0; i < perThread; ++i)
+      for (auto [d, value] : llvm::enumerate(units8(sums(0, slice), i)))
+        totals[8 * i + d] = b.fadd(value, totals[8 * i + d]);
+  else
+    totals =
+        b.forLoop(b.i32(0), children, b.i32(atOnce), totals, [&](Value first, ValueRange carried) {
+          Values sums(carried);
+          SmallVector<Values> loaded;
+          for (int64_t c = 0; c < atOnce; ++c) {
+            Value child = b.min(b.add(first, c), b.sub(children, 1));
+            Value address = this->sums(level - 1, b.add(b.mul(node, kMergeWidth), child));
+            for (int64_t i = 0; i < perThread; ++i)
+              loaded.push_back(units8(address, i));
+          }
+          for (int64_t c = 0; c < atOnce; ++c) {
+            Value child = b.add(first, c), exists = b.lt(child, children);
+            for (int64_t i = 0; i < perThread; ++i) {
+              Value weightIndex = b.add(b.mul(child, parts.heads), heads[i]);
+              Value weight = b.loadF32(b.at(sharedWeights, weightIndex, 4), Format::F32, 1)[0];
+              for (int64_t d = 0; d < 8; ++d) {
+                Value &sum = sums[8 * i + d];
+                sum = b.select(exists, b.fma(loaded[c * perThread + i][d], weight, sum), sum);
+              }
             }
           }
-        }
-        return sums;
-      });
+          return sums;
+        });
 
   for (int64_t i = 0; i < perThread; ++i) {
     ArrayRef<Value> values = ArrayRef<Value>(totals).slice(8 * i, 8);

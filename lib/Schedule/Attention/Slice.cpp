@@ -231,7 +231,8 @@ void AttentionEmitter::emitSoftmax() {
       sum = b.warpSum(sum);
       b.storeF32(address, Format::F32, scores);
       b.ifThen(b.eq(lane, 0), [&] {
-        b.storeF32(stats(0, slice, head, false), Format::F32, {max});
+        if (!layout.isLone())
+          b.storeF32(stats(0, slice, head, false), Format::F32, {max});
         b.storeF32(stats(0, slice, head, true), Format::F32, {sum});
       });
     };

@@ -3,7 +3,7 @@
 // A kernel that stores the rows' new keys and values cannot read them back from the cache: nothing
 // orders its CTAs. But what it stores is at hand, as an edge. So each CTA looks up which of its
 // positions are written by which row, and reads these from the edge, the same bytes; no position is
-// then both read and written.
+// then both read and written. Where one CTA writes all that it reads, a barrier is enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +35,10 @@ void AttentionEmitter::writeCaches() {
   b.ifThen(b.bitAnd(writes, second), [&] { copy(write.getV(), write.getVCache()); });
 }
 
+bool AttentionEmitter::readsBack() const {
+  return layout.isLone() && parts.rows == 1 && parts.headTiles() == parts.kvHeads;
+}
+
 /// Thread j asks for position j of the slice.
 void AttentionEmitter::findWriters() {
   sharedWriters = b.staticShared(4 * kSlicePositions);
@@ -53,6 +57,8 @@ void AttentionEmitter::findWriters() {
 
 /// Address of the head of a position: in the edge `fresh` if a row writes it, else `cached`.
 Value AttentionEmitter::fromWriter(Value position, Value fresh, Value cached) {
+  if (readsBack())
+    return cached;
   Value writer = b.loadI32(b.at(sharedWriters, position, 4));
   Value index = b.add(b.mul(writer, parts.kvHeads * parts.headDim), b.mul(kvHead, parts.headDim));
   return b.select(b.ge(writer, 0), b.at(b.pointer(fresh), index, Format::BF16), cached);

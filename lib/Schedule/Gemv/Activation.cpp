@@ -20,7 +20,14 @@ static int64_t widthFor(int64_t values, const Dot &dot) {
   return 2;
 }
 
-void gemv::emitActivation(KernelBuilder &b, const Component &component, const Dot &dot,
+/// True if each thread makes the one piece of the row that it reads.
+static bool makesOwnPiece(const Dot &dot, const DotPlan &plan, int64_t width) {
+  return plan.activationRows == 1 && width == dot.format->codes() &&
+         dot.depth == width * kThreads && plan.splits == kWarps && plan.steps == plan.splits &&
+         plan.items() == kWarps;
+}
+
+bool gemv::emitActivation(KernelBuilder &b, const Component &component, const Dot &dot,
                           const DotPlan &plan, const NormFactors &norms, const Tile &tile) {
   int64_t width = widthFor(plan.activationRows * dot.depth, dot);
   int64_t perRow = dot.depth / width, codes = dot.format->codes();
@@ -38,4 +45,5 @@ void gemv::emitActivation(KernelBuilder &b, const Component &component, const Do
     b.storeF32(b.at(shared, b.add(offset, b.mul(row, plan.xRowBytes)), 1), plan::Format::F32,
                values);
   });
+  return !makesOwnPiece(dot, plan, width);
 }

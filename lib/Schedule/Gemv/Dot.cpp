@@ -156,9 +156,11 @@ void DotEmitter::emitSums(Value matrix, Value scales, Value x, int64_t rows, Val
   for (int64_t row = 0; row < rows; ++row)
     reduced.push_back(reduce(Values(ArrayRef<Value>(sums).slice(row * plan.rows, plan.rows))));
   Value stores = b.eq(b.rem(lane, stretch), 0);
-  // A matrix with fewer rows than an item repeats one of them, to no purpose.
-  if (dot.columns < plan.itemColumns())
-    stores = b.bitAnd(stores, b.lt(column, dot.columns));
+  // A tile with more columns than there are repeats one of them, to no purpose.
+  if (dot.gate && plan.itemColumns() > 1)
+    stores = b.bitAnd(stores, b.lt(column, 1));
+  if (!dot.gate && component.map.elements < tile.elements)
+    stores = b.bitAnd(stores, b.lt(b.rem(column, tile.elements), component.map.elements));
   b.ifThen(stores, [&] {
     for (int64_t row = 0; row < rows; ++row)
       b.storeF32(plan.sums.address(b, split, b.add(firstSum, row), column), plan::Format::F32,

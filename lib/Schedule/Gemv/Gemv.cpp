@@ -60,18 +60,23 @@ struct GemvSchedule : Schedule {
     NormFactors norms(b, component, tile, kThreads);
     SmallVector<Sums> sums;
     SmallVector<DotPlan> dots(plan.dots);
+    bool shares = false; // activations between threads
     for (auto [dot, dotPlan] : llvm::zip(component.dots, dots)) {
       // The last tile may have fewer rows; what is laid out for more serves it.
       dotPlan.sums.rows = tile.rows * component.rowsPerElementRow(dot);
       dotPlan.activationRows = std::max<int64_t>(1, dotPlan.sums.rows / dot.rowsPerActivation());
-      emitActivation(b, component, dot, dotPlan, norms, tile);
+      shares |= emitActivation(b, component, dot, dotPlan, norms, tile);
       sums.push_back(dotPlan.sums);
     }
-    if (!dots.empty())
+    if (shares)
       b.barrier();
     for (auto [dot, dotPlan] : llvm::zip(component.dots, dots))
       emitDot(b, component, dot, dotPlan, tile);
-    if (!dots.empty())
+    // A single sum is stored and used by the first thread.
+    bool single =
+        plan.elements == 1 && tile.rows == 1 &&
+        llvm::all_of(dots, [](const DotPlan &dot) { return dot.columns == 1 && dot.splits == 1; });
+    if (!dots.empty() && !single)
       b.barrier();
     emitEpilogue(b, component, sums, norms, tile, kThreads, plan.width);
   }

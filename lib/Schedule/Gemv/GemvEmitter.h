@@ -7,8 +7,9 @@
 
 namespace planc::gemv {
 
-/// Makes the activation rows of a dot's tile, in f32, in shared memory.
-void emitActivation(KernelBuilder &b, const contraction::Component &component,
+/// Makes the activation rows of a dot's tile, in f32, in shared memory. True if threads read what
+/// others make.
+bool emitActivation(KernelBuilder &b, const contraction::Component &component,
                     const contraction::Dot &dot, const DotPlan &plan,
                     const contraction::NormFactors &norms, const contraction::Tile &tile);
 

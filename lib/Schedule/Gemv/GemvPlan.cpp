@@ -83,6 +83,7 @@ static bool planComponent(const Component &component, int64_t work, ComponentPla
   plan.rows = component.gathered() ? 1 : std::min(component.rows, kMaxTileRows);
   const ColumnMap &map = component.map;
   bool gatesOnly = true;
+  int64_t side = 1; // of all dots: powers of two
   for (const Dot &dot : component.dots) {
     DotPlan &dotPlan = plan.dots.emplace_back();
     planDepth(dot, dotPlan);
@@ -90,10 +91,12 @@ static bool planComponent(const Component &component, int64_t work, ComponentPla
     if (dot.gate)
       continue;
     dotPlan.rows = rowsOfLane(work, plan.rows, dotPlan);
-    // All warps have an item, and an element has all its columns in the tile.
+    // All warps have an item if there are as many, and an element has all its columns in the tile.
     int64_t columns = kWarps / dotPlan.splits * dotPlan.itemColumns();
-    plan.elements = std::max(plan.elements, std::max<int64_t>(1, columns / map.parts));
+    plan.elements = std::max(plan.elements, std::min(columns / map.parts, map.elements));
+    side = std::max(side, dotPlan.side());
   }
+  plan.elements = llvm::alignTo(plan.elements, side);
   if (gatesOnly) {
     plan.width = map.elements % 2 == 0 && map.stretch == map.elements ? 2 : 1;
     plan.elements = std::min<int64_t>(kThreads, map.elements);

@@ -176,6 +176,13 @@ static DataSites findLastOfEquals(plan::KernelOp kernel) {
   return sites;
 }
 
+/// A selection of one from one, whatever it is.
+static bool isOnlyChoice(BlockArgument argument) {
+  auto edge = dyn_cast<RankedTensorType>(argument.getType());
+  return edge && edge.getRank() == 2 && edge.getDimSize(1) == 1 &&
+         llvm::all_of(argument.getUsers(), llvm::IsaPred<plan::TopKOp, plan::ArgmaxOp>);
+}
+
 static DataSites findIgnoredOperand(plan::KernelOp kernel) {
   DataSites sites;
   for (BlockArgument argument : kernel.getBody().front().getArguments()) {
@@ -183,7 +190,7 @@ static DataSites findIgnoredOperand(plan::KernelOp kernel) {
     if (isa<plan::StateType>(argument.getType()) ||
         (edge && !isa<FloatType>(edge.getElementType())))
       continue;
-    if (!plan::isRead(argument)) // nothing comes of it
+    if (!plan::isRead(argument) || isOnlyChoice(argument)) // nothing comes of it
       continue;
     sites.push_back({fmt::format("argument {}", argument.getArgNumber()),
                      [=](std::vector<Input> &inputs) {
