@@ -2,6 +2,8 @@
 
 #include "lib/Verify/Inputs.h"
 
+#include "lib/Verify/Degree.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,8 +19,8 @@ namespace {
 /// Makes the inputs of one kernel.
 class Generator {
 public:
-  Generator(uint64_t seed, InputClass inputClass, int64_t kvBlock)
-      : random(seed), seed(seed), inputClass(inputClass), kvBlock(kvBlock) {}
+  Generator(uint64_t seed, InputClass inputClass, int64_t kvBlock, int64_t degree)
+      : random(seed), seed(seed), inputClass(inputClass), kvBlock(kvBlock), degree(degree) {}
 
   Input make(BlockArgument argument);
 
@@ -40,7 +42,7 @@ private:
   std::normal_distribution<float> gaussian;
   uint64_t seed;
   InputClass inputClass;
-  int64_t kvBlock;
+  int64_t kvBlock, degree;
 };
 } // namespace
 
@@ -89,7 +91,7 @@ std::vector<float> Generator::values(int64_t count, int64_t rows) {
     case InputClass::Outliers:
       return random() % 64 ? normal() : 50 * normal();
     case InputClass::NearOverflow:
-      return std::ldexp(uniform(1, 2) * pick({1, -1}), 53);
+      return std::ldexp(uniform(1, 2) * pick({1, -1}), int(108 / degree - 1));
     case InputClass::Denormals:
       // Mostly where bf16 has no full precision left, and now and then where it has.
       return std::ldexp(normal(), random() % 8 ? -128 - int(random() % 5) : -100);
@@ -349,7 +351,7 @@ SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
 
 std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,
                               int64_t kvBlock) {
-  Generator generator(seed, inputClass, kvBlock);
+  Generator generator(seed, inputClass, kvBlock, degreeOf(kernel));
   std::vector<Input> inputs;
   for (BlockArgument argument : kernel.getBody().front().getArguments())
     inputs.push_back(generator.make(argument));

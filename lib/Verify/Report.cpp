@@ -3,6 +3,7 @@
 #include "lib/Verify/VerdictCache.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace planc::verify {
 
@@ -33,7 +34,8 @@ Verdict verdictFromJson(const Json &json) {
   verdict.groups = json.at("groups").get<std::vector<int64_t>>();
   verdict.contract = json.at("contract").get<std::string>();
   verdict.schedule = json.at("schedule").get<std::string>();
-  verdict.worst = json.at("worst").get<double>();
+  const Json &worst = json.at("worst"); // null: infinite, for which JSON has no number
+  verdict.worst = worst.is_null() ? std::numeric_limits<double>::infinity() : worst.get<double>();
   verdict.worstClass = json.at("class").get<std::string>();
   verdict.worstEdge = json.at("edge").get<std::string>();
   for (const Json &failure : json.at("failures"))

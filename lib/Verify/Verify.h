@@ -89,7 +89,7 @@ Result<Report> verify(mlir::ModuleOp module, const Options &options, const Progr
 /// For people: a line a kernel, a line a kind of mutation, and what failed.
 std::string toText(const Report &report);
 /// {kernels[] {name, groups, contract, schedule, worst, class, mutations_applied, mutations_caught,
-/// failures[] {where, message}}, ok}.
+/// failures[] {where, message}}, ok}. An infinite `worst` is null.
 Json toJson(const Report &report);
 
 } // namespace verify

@@ -18,12 +18,29 @@ static int64_t headsOf(Operation *norm) {
   return columnsOf(norm->getOperand(0)) / normLength(norm);
 }
 
+/// True if outputs read norms, and not only the activations of dots.
+static bool storesNorms(const Component &component) {
+  SmallVector<Value> pending(component.outputs);
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || llvm::any_of(component.dots,
+                            [&](const Dot &dot) { return dot.result() == op->getResult(0); }))
+      continue;
+    if (llvm::is_contained(component.norms, op))
+      return true;
+    llvm::append_range(pending, op->getOperands());
+  }
+  return false;
+}
+
 NormFactors::NormFactors(KernelBuilder &b, const Component &component, const Tile &tile,
                          unsigned threads)
     : b(b) {
   if (component.norms.empty())
     return;
-  b.barrier(); // readers of the last tile's factors are done
+  // Those who make activations are done with the last tile's factors; who stores may not be.
+  if (tile.follows && storesNorms(component))
+    b.barrier();
   Evaluator evaluator(b);
   for (Operation *norm : component.norms) {
     // A norm has a row per element row, or several, or one for the experts of a token.
@@ -64,8 +81,11 @@ void NormFactors::provide(Evaluator &evaluator) const {
   for (const Factors &factors : all)
     evaluator.provideScale(factors.norm, [&b = b, factors](Value row, Value head) {
       // Beyond the normed heads nobody uses the factor, but the address must be one.
-      Value index = b.add(b.mul(b.sub(row, factors.firstRow), factors.heads),
-                          b.min(head, b.i32(factors.heads - 1)));
+      if (factors.heads * normLength(factors.norm) < columnsOf(factors.norm->getOperand(0)))
+        head = b.min(head, b.i32(factors.heads - 1));
+      Value index = b.mul(b.sub(row, factors.firstRow), factors.heads);
+      if (factors.heads > 1)
+        index = b.add(index, head);
       return b.loadF32(b.at(factors.shared, index, 4), plan::Format::F32, 1).front();
     });
 }

@@ -51,15 +51,23 @@ void contraction::dispatch(KernelBuilder &b, ArrayRef<int64_t> ctas,
   dispatchFrom(b, ctas, 0, b.blockId(), body);
 }
 
-void contraction::forRowTiles(KernelBuilder &b, int64_t total, int64_t rows,
-                              llvm::function_ref<void(Value, int64_t)> body) {
-  int64_t full = total / rows, rest = total % rows;
+void contraction::forRowTiles(KernelBuilder &b, int64_t total, Tile tile,
+                              llvm::function_ref<void(const Tile &)> body) {
+  int64_t rows = tile.rows, full = total / rows, rest = total % rows;
+  tile.follows = full > 1;
+  auto from = [&](Value row) {
+    tile.firstRow = row;
+    body(tile);
+  };
   if (full == 1)
-    body(b.i32(0), rows);
+    from(b.i32(0));
   else
-    b.forLoop(b.i32(0), b.i32(full * rows), b.i32(rows), [&](Value row) { body(row, rows); });
-  if (rest)
-    body(b.i32(full * rows), rest);
+    b.forLoop(b.i32(0), b.i32(full * rows), b.i32(rows), from);
+  if (!rest)
+    return;
+  tile.rows = rest;
+  tile.follows = true;
+  from(b.i32(full * rows));
 }
 
 Values contraction::activationAt(KernelBuilder &b, Evaluator &evaluator, const Dot &dot, Value row,

@@ -29,6 +29,7 @@ struct Tile {
   int64_t elements = 1; ///< columns of elements, the same for all tiles of a component
   int64_t rows = 1;     ///< rows of elements at once
   Value firstElement, firstRow;
+  bool follows = false; ///< the CTA may have worked on another one before
 };
 
 /// The column of a dot's matrix that local column `local` of the tile stands for; in range even
@@ -69,9 +70,10 @@ void emitEpilogue(KernelBuilder &b, const Component &component, llvm::ArrayRef<S
 void dispatch(KernelBuilder &b, llvm::ArrayRef<int64_t> ctas,
               llvm::function_ref<void(size_t, Value)> body);
 
-/// Calls `body(first row, rows)` for a component's rows, `rows` at once and the rest last.
-void forRowTiles(KernelBuilder &b, int64_t total, int64_t rows,
-                 llvm::function_ref<void(Value, int64_t)> body);
+/// Calls `body` with the tiles that cover `total` rows, as many at once as `tile` has and the rest
+/// last.
+void forRowTiles(KernelBuilder &b, int64_t total, Tile tile,
+                 llvm::function_ref<void(const Tile &)> body);
 
 /// Calls `body(index)` for the indices below `count` that belong to this thread.
 void forThreads(KernelBuilder &b, int64_t count, unsigned threads,

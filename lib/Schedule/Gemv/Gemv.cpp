@@ -68,7 +68,8 @@ struct GemvSchedule : Schedule {
       shares |= emitActivation(b, component, dot, dotPlan, norms, tile);
       sums.push_back(dotPlan.sums);
     }
-    if (shares)
+    // Nor are the sums of the last tile to be overwritten while they are stored.
+    if (shares || (tile.follows && !dots.empty()))
       b.barrier();
     for (auto [dot, dotPlan] : llvm::zip(component.dots, dots))
       emitDot(b, component, dot, dotPlan, tile);
@@ -89,11 +90,8 @@ struct GemvSchedule : Schedule {
       tile.firstRow = b.div(cta, plan.tiles);
       return emitTile(b, component, plan, tile);
     }
-    forRowTiles(b, component.rows, plan.rows, [&](Value row, int64_t rows) {
-      tile.firstRow = row;
-      tile.rows = rows;
-      emitTile(b, component, plan, tile);
-    });
+    forRowTiles(b, component.rows, tile,
+                [&](const Tile &tile) { emitTile(b, component, plan, tile); });
   }
 };
 } // namespace

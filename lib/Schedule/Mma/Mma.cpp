@@ -59,23 +59,21 @@ struct MmaSchedule : Schedule {
                             Value cta) {
     Tile tile{plan.elements, plan.rows};
     tile.firstElement = b.mul(cta, plan.elements);
-    forRowTiles(b, component.rows, plan.rows, [&](Value firstRow, int64_t rows) {
-      tile.firstRow = firstRow;
-      tile.rows = rows;
+    forRowTiles(b, component.rows, tile, [&](const Tile &tile) {
+      // The sums overwrite those of the rows before, which are being stored.
+      if (tile.follows && component.norms.empty())
+        b.barrier();
       NormFactors norms(b, component, tile, kThreads);
       SmallVector<Sums> sums;
       for (auto [dot, dotPlan] : llvm::zip(component.dots, plan.dots)) {
         DotPlan now = dotPlan;
-        now.sums.rows = rows;
+        now.sums.rows = tile.rows;
         emitDot(b, component, dot, now, norms, tile);
         sums.push_back(now.sums);
       }
       if (!sums.empty())
         b.barrier();
       emitEpilogue(b, component, sums, norms, tile, kThreads, 1);
-      // The next rows' sums overwrite these.
-      if (plan.rows < component.rows)
-        b.barrier();
     });
   }
 };

@@ -33,7 +33,7 @@ bool Memory::isIntegerEdge() const {
   return edge && edge.getElementType().isInteger();
 }
 
-GpuFinder::GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted) {
+GpuFinder::GpuFinder(plan::KernelOp kernel, EmittedKernel &emitted) : ctas(emitted.shape.grid[0]) {
   emitted.module->walk([&](gpu::GPUFuncOp found) { function = found; });
   // The kernel ABI: arguments (a weight with block scales is two), outputs, scratch, counters.
   auto parameter = [&](Memory::Kind kind, unsigned number, BlockArgument argument) {
@@ -179,9 +179,48 @@ void GpuFinder::findSkippedBranch() {
   });
 }
 
+/// The value of an integer in a CTA, if nothing else decides it.
+static std::optional<int64_t> valueIn(int64_t cta, Value value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return constant;
+  Operation *op = value.getDefiningOp();
+  if (auto id = dyn_cast_or_null<NVVM::BlockIdXOp>(op))
+    return cta;
+  if (!op || !isa<arith::SubIOp, arith::CmpIOp>(op))
+    return std::nullopt;
+  std::optional<int64_t> a = valueIn(cta, op->getOperand(0)), c = valueIn(cta, op->getOperand(1));
+  if (!a || !c)
+    return std::nullopt;
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  return !compare ? *a - *c
+                  : int64_t(arith::applyCmpPredicate(compare.getPredicate(), APInt(64, *a),
+                                                     APInt(64, *c)));
+}
+
+/// True if both branches are work of a single CTA: exchanged, the two change places.
+static bool choosesBetweenTwo(scf::IfOp choice, int64_t ctas) {
+  int64_t counts[2] = {0, 0};
+  for (int64_t cta = 0; cta < ctas; ++cta) {
+    bool comesHere = true;
+    for (auto outer = choice->getParentOfType<scf::IfOp>(); outer && comesHere;
+         outer = outer->getParentOfType<scf::IfOp>()) {
+      std::optional<int64_t> taken = valueIn(cta, outer.getCondition());
+      if (!taken)
+        return false;
+      comesHere = outer.getThenRegion().isAncestor(choice->getParentRegion()) == bool(*taken);
+    }
+    std::optional<int64_t> taken = valueIn(cta, choice.getCondition());
+    if (!taken)
+      return false;
+    if (comesHere)
+      ++counts[*taken ? 0 : 1];
+  }
+  return counts[0] == 1 && counts[1] == 1;
+}
+
 void GpuFinder::findSwappedBranches() {
   walk<scf::IfOp>([&](scf::IfOp choice) {
-    if (choice.elseBlock())
+    if (choice.elseBlock() && !choosesBetweenTwo(choice, ctas))
       add(name(choice), [choice]() mutable {
         OpBuilder b(choice);
         Location loc = choice.getLoc();

@@ -159,14 +159,42 @@ void PlanFinder::findRoundedEdge() {
   });
 }
 
+static bool onlyMoves(plan::PlanNode node) {
+  ArrayRef<plan::StepAttr> steps = node.getStepsAttr().getSteps();
+  return !steps.empty() && llvm::all_of(steps, [](plan::StepAttr step) {
+    return step.getKind() == plan::StepKind::Move;
+  });
+}
+
+/// True if an edge holds what it stores: it only moves what its node reads so.
+static bool holdsStored(Value edge) {
+  auto node = edge.getDefiningOp<plan::PlanNode>();
+  if (!node)
+    return true; // an input
+  Value read = node->getOperand(0);
+  return onlyMoves(node) && plan::storedFormat(read) == plan::storedFormat(edge) &&
+         (holdsStored(read) || !plan::readsHeld(node, 0));
+}
+
+/// True if a node rounds what it reads by storing it, and nobody reads it before that.
+static bool storesWhatItReads(plan::PlanNode node) {
+  return onlyMoves(node) && llvm::all_of(node->getResults(), [](Value result) {
+           return plan::storedFormat(result) == plan::Format::BF16 &&
+                  llvm::none_of(result.getUses(), [](OpOperand &use) {
+                    auto reader = dyn_cast<plan::PlanNode>(use.getOwner());
+                    return reader && plan::readsHeld(reader, use.getOperandNumber());
+                  });
+         });
+}
+
 void PlanFinder::flipRead(bool readsHeld) {
   forEachNode([&](plan::PlanNode node, const std::string &name) {
     if (node.getNumEdges() == 0 || node.isOrderOnly(0))
       return;
     Value read = node->getOperand(0);
-    // Where the edge is an input, or f32, there is one value to be read.
+    // Where the edge is an input, f32, or only moved, there is one value to be read.
     if (!isInside(read) || plan::storedFormat(read) != plan::Format::BF16 ||
-        plan::readsHeld(node, 0) != readsHeld)
+        plan::readsHeld(node, 0) != readsHeld || holdsStored(read) || storesWhatItReads(node))
       return;
     sites.push_back({name, [=, this] {
                        setFormats(node, readsHeld ? plan::Format::BF16 : plan::Format::F32,
