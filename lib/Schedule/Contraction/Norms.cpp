@@ -39,7 +39,7 @@ NormFactors::NormFactors(KernelBuilder &b, const Component &component, const Til
   if (component.norms.empty())
     return;
   // Those who make activations are done with the last tile's factors; who stores may not be.
-  if (tile.follows && storesNorms(component))
+  if (tile.repeats && storesNorms(component))
     b.barrier();
   Evaluator evaluator(b);
   for (Operation *norm : component.norms) {
@@ -50,7 +50,6 @@ NormFactors::NormFactors(KernelBuilder &b, const Component &component, const Til
     int64_t inTile = std::max<int64_t>(1, tile.rows * rows / component.rows);
     all.push_back({norm, b.staticShared(inTile * heads * 4), firstRow, inTile, heads});
     compute(evaluator, all.back(), threads);
-    b.barrier();
     provide(evaluator);
   }
 }
@@ -69,12 +68,12 @@ void NormFactors::compute(Evaluator &evaluator, const Factors &factors, unsigned
     b.ifThen(b.eq(thread, 0),
              [&] { b.storeF32(b.at(factors.shared, index, 4), plan::Format::F32, {factor}); });
     if (byCta)
-      b.barrier(); // the next stretch uses the same partial sums
+      b.barrier(); // the factor is there, and the next stretch may use the same partial sums
   };
   if (byCta)
-    b.forLoop(b.i32(0), b.i32(stretches), b.i32(1), stretch);
-  else
-    b.forLoop(b.warpId(), b.i32(stretches), b.i32(threads / 32), stretch);
+    return b.forLoop(b.i32(0), b.i32(stretches), b.i32(1), stretch);
+  b.forLoop(b.warpId(), b.i32(stretches), b.i32(threads / 32), stretch);
+  b.barrier();
 }
 
 void NormFactors::provide(Evaluator &evaluator) const {

@@ -54,7 +54,7 @@ void contraction::dispatch(KernelBuilder &b, ArrayRef<int64_t> ctas,
 void contraction::forRowTiles(KernelBuilder &b, int64_t total, Tile tile,
                               llvm::function_ref<void(const Tile &)> body) {
   int64_t rows = tile.rows, full = total / rows, rest = total % rows;
-  tile.follows = full > 1;
+  tile.follows = tile.repeats = full > 1;
   auto from = [&](Value row) {
     tile.firstRow = row;
     body(tile);
@@ -67,6 +67,7 @@ void contraction::forRowTiles(KernelBuilder &b, int64_t total, Tile tile,
     return;
   tile.rows = rest;
   tile.follows = true;
+  tile.repeats = false;
   from(b.i32(full * rows));
 }
 

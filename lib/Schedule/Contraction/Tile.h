@@ -29,7 +29,8 @@ struct Tile {
   int64_t elements = 1; ///< columns of elements, the same for all tiles of a component
   int64_t rows = 1;     ///< rows of elements at once
   Value firstElement, firstRow;
-  bool follows = false; ///< the CTA may have worked on another one before
+  bool follows = false; ///< the CTA has worked on another one before
+  bool repeats = false; ///< with the same code, that is with the same static shared memory
 };
 
 /// The column of a dot's matrix that local column `local` of the tile stands for; in range even
@@ -52,6 +53,7 @@ private:
     Value firstRow;      ///< of the norm's input, in the tile
     int64_t rows, heads; ///< of the tile; stretches of a row that have a factor each
   };
+  /// Computes those of one norm for all threads to read.
   void compute(Evaluator &evaluator, const Factors &factors, unsigned threads);
 
   KernelBuilder &b;

@@ -65,7 +65,7 @@ private:
   std::vector<Access> accesses();
 
   mlir::gpu::GPUFuncOp function;
-  int64_t ctas; ///< of the grid's first dimension
+  int64_t ctas;                                        ///< of the grid's first dimension
   std::vector<Memory> parameters;                      ///< of the function, in order
   llvm::DenseMap<mlir::Operation *, unsigned> numbers; ///< of operations, by kind
 };
