@@ -192,6 +192,9 @@ public:
   void noteAllocates() { kernel->allocates = kernel->orderedCtas = true; }
   /// CTAs must run one after the other on one thread.
   void noteOrderedCtas() { kernel->orderedCtas = true; }
+  /// The Inst emitted last is a weak load of one element, or an atom.cas: reference 1 is the address.
+  void noteWeakRead() { blocks[current].insts.back().weakRead = true; }
+  void noteCompares() { blocks[current].insts.back().compares = true; }
   /// Counts an addition, subtraction or multiplication on `type` that has no rounding modifier.
   void noteContractible(Type type);
 
@@ -220,6 +223,7 @@ private:
     bool list;
     Effect effect;     // in all lanes that run
     bool left = false; // out of the chain
+    bool weakRead = false, compares = false;
     const SourceForms *forms;
     const LaneCode *lanes;
     std::uint32_t dying = 0; // ChainNote
@@ -294,6 +298,7 @@ private:
 
   // Finish.cpp: from virtual registers to the final Kernel
   void finish();
+  void strengthenReads(const std::vector<std::uint32_t> &reachable);
   void orderBlocks(std::vector<std::uint32_t> &reachable);
   Liveness findLiveness(const std::vector<std::uint32_t> &reachable);
   void layOutStack();

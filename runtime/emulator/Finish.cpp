@@ -431,6 +431,27 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     }
 }
 
+/// A loop around atom.cas begins with a read of the word, which most write without .relaxed: any value
+/// will do, for atom.cas compares it. So a weak read of the very address counts as a relaxed one.
+void Decoder::strengthenReads(const std::vector<std::uint32_t> &reachable) {
+  using Address = std::pair<std::uint32_t, std::int64_t>;
+  auto addressOf = [&](const Pending &pending) {
+    return Address(references[pending.firstReference + 1].id, pending.inst.imm);
+  };
+  std::map<Address, unsigned> compared; // by which scopes
+  for (std::uint32_t id : reachable)
+    for (const Pending &pending : blocks[id].insts)
+      if (pending.compares)
+        compared[addressOf(pending)] |= pending.inst.flags & (Inst::ScopeCta | Inst::ScopeGpu);
+  if (compared.empty())
+    return;
+  for (std::uint32_t id : reachable)
+    for (Pending &pending : blocks[id].insts)
+      if (pending.weakRead)
+        if (auto scopes = compared.find(addressOf(pending)); scopes != compared.end())
+          pending.inst.flags |= static_cast<std::uint16_t>(scopes->second);
+}
+
 /// The stack lies behind a thread's variables.
 void Decoder::layOutStack() {
   if (!stack)
@@ -479,6 +500,7 @@ void Decoder::finish() {
   orderBlocks(reachable);
   dropSaves(reachable);
   layOutStack();
+  strengthenReads(reachable);
   for (std::uint32_t id : reachable)
     readThrough(blocks[id]);
   assignSlots(reachable);

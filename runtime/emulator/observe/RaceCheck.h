@@ -24,7 +24,9 @@
 // Between the lanes of a warp the same holds lane by lane. A release to another warp counts for its
 // whole warp: that lanes were not brought together before it is not seen.
 //
-// Shuffles and votes order nothing. Two strong accesses of sufficient scope do not conflict. Lanes
+// Shuffles and votes order nothing. Two strong accesses of sufficient scope do not conflict;
+// operations on an mbarrier are strong, and so is a read of the word that an atom.cas of the same
+// kernel compares, by the same register (the usual start of a loop around one). Lanes
 // that store different values to one word in one instruction do.
 //
 // The unit of time is a warp's clock, which its barriers and fences advance. A word remembers its

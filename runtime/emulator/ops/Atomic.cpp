@@ -253,6 +253,8 @@ static void selectAtomic(Decoder &d, bool returns) {
     d.failType(type);
   d.emit(run, address.offset, order);
   d.needsRegionCache();
+  if (op == Op::Cas)
+    d.noteCompares();
 }
 
 void selectAtom(Decoder &d) { selectAtomic(d, true); }

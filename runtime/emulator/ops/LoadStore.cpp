@@ -560,6 +560,8 @@ void selectLd(Decoder &d) {
     d.failType(type);
   d.emitList(run, address.offset, order);
   d.needsRegionCache();
+  if (count == 1 && !ordering.modifier)
+    d.noteWeakRead();
   if (order & Inst::Acquire)
     d.emitBeside(InstClass::Fence, fenceAll);
 }

@@ -260,7 +260,9 @@ void selectMbarrier(Decoder &d) {
   Change change{*act, false, false, {}, 0};
   bool arrives = *act == Act::Arrive || *act == Act::Drop;
   bool counts = *act == Act::Expect || *act == Act::Complete;
-  unsigned order = 0;
+  // To end one is no plain write: who used it before may have learnt that all others are done by
+  // means that order nothing, as libcu++'s pipelines do; who uses it later is a fault of its own.
+  unsigned order = *act == Act::Invalidate ? unsigned(Inst::ScopeCta) : 0;
   if (arrives) {
     change.expects = d.take(".expect_tx");
     change.noComplete = !change.expects && d.take(".noComplete");
