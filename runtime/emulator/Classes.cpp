@@ -75,3 +75,32 @@ InstClass planemu::classOf(InstClass row, const Statement &statement) {
     return row;
   }
 }
+
+/// Conversions between integers and between bits move them; others compute.
+static Flow flowOfConversion(const Statement &statement) {
+  for (std::string_view modifier : statement.modifiers)
+    if (modifier != ".sat" &&
+        (modifier.size() < 3 || !(modifier[1] == 's' || modifier[1] == 'u' || modifier[1] == 'b') ||
+         modifier[2] < '0' || modifier[2] > '9'))
+      return Flow::Use;
+  return Flow::Copy;
+}
+
+Flow planemu::flowOf(const Statement &statement) {
+  static constexpr struct {
+    std::string_view opcode;
+    Flow flow;
+  } Flows[] = {
+      {"mov", Flow::Copy}, {"cvta", Flow::Copy}, {"ld", Flow::Load},   {"st", Flow::Store},
+      {"and", Flow::And},  {"or", Flow::Or},     {"xor", Flow::Bits},  {"not", Flow::Bits},
+      {"lop3", Flow::Mix}, {"shl", Flow::Left},  {"shr", Flow::Right}, {"shf", Flow::Mix},
+      {"bfe", Flow::Mix},  {"bfi", Flow::Mix},   {"prmt", Flow::Mix},  {"selp", Flow::Select},
+      {"setp", Flow::Mix}, {"set", Flow::Mix},   {"call", Flow::Mix},  {"ret", Flow::Mix},
+  };
+  if (statement.opcode == "cvt")
+    return flowOfConversion(statement);
+  for (const auto &row : Flows)
+    if (row.opcode == statement.opcode)
+      return row.flow;
+  return Flow::Use;
+}

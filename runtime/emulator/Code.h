@@ -244,6 +244,27 @@ struct ChainNote {
   std::uint32_t dying = 0;         // bit n: it is one, and nobody reads it behind the block
 };
 
+/// How a result depends on its sources, for checks that follow values (observe/Undefined.h).
+enum class Flow : std::uint8_t {
+  Use,  // by computing with them
+  Copy, // it is them, or parts of them
+  And,  // bit by bit, as these say
+  Or,
+  Bits, // bit by bit, each on all sources
+  Left, // the first, shifted by the second
+  Right,
+  Select, // the first or the second, as the third says
+  Mix,    // on all bits of all
+  Load,   // results, then an address
+  Store,  // an address, then what is stored
+};
+
+struct InstFlow {
+  Flow flow = Flow::Use;
+  std::uint8_t operands = 0; // their number, at most 32: others are not followed
+  std::uint32_t written = 0; // bit n: operand n is a destination
+};
+
 struct Slot {
   std::uint32_t offset, bytes; // of all lanes
 };
@@ -253,12 +274,15 @@ struct Kernel {
   std::vector<Inst> insts, chain;
   std::vector<ChainNote> notes;            // of chain, one each
   std::vector<InstClass> classes;          // of insts, one each
+  std::vector<InstFlow> flows;             // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry
   std::vector<BarrierSpec> barriers;
   std::vector<Constant> constants;
   std::vector<Slot> readFirst; // may be read before anything is written: zero at CTA start
   std::uint32_t fileBytes = 0; // a multiple of 64
+  // Where in the file constants start, and registers of 64, of 32 and of 16 bits.
+  std::uint32_t constantsFrom = 0, doublesFrom = 0, wordsFrom = 0, halvesFrom = 0;
   std::uint32_t cacheEntries = 1;
 
   struct Parameter {

@@ -58,6 +58,7 @@ Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
   pending.referenceCount = static_cast<std::uint32_t>(references.size()) - appended;
   pending.list = pending.referenceCount > 6;
   pending.cls = std::exchange(cls, InstClass::Part);
+  pending.flow = flowOf(*statement);
   appended = static_cast<std::uint32_t>(references.size());
   blocks[current].insts.push_back(pending);
   return blocks[current].insts.back().inst;

@@ -57,6 +57,9 @@ std::unique_ptr<Kernel> decodeKernel(const PtxModule &module, const ModuleLayout
 /// The class of `statement`, whose row says `row`: types and spaces refine it (Classes.cpp).
 InstClass classOf(InstClass row, const Statement &statement);
 
+/// How the results of `statement` depend on its sources (Classes.cpp).
+Flow flowOf(const Statement &statement);
+
 class Decoder {
 public:
   Decoder(const PtxModule &module, const ModuleLayout &layout, const InstructionSet &set);
@@ -224,6 +227,7 @@ private:
     Effect effect;     // in all lanes that run
     bool left = false; // out of the chain
     bool weakRead = false, compares = false;
+    Flow flow = Flow::Use;
     const SourceForms *forms;
     const LaneCode *lanes;
     std::uint32_t dying = 0; // ChainNote

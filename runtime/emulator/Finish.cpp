@@ -404,6 +404,7 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
 
   // Layout.
   std::uint32_t top = (4 * counts[0] + 63) / 64 * 64;
+  kernel->constantsFrom = top;
   for (Constant &constant : kernel->constants) {
     constant.offset = top;
     top += 32u * constant.bytes;
@@ -414,6 +415,9 @@ void Decoder::assignSlots(const std::vector<std::uint32_t> &reachable) {
     top += counts[kind] * 32 * (1u << kind);
   }
   kernel->fileBytes = top;
+  kernel->doublesFrom = classBase[3];
+  kernel->wordsFrom = classBase[2];
+  kernel->halvesFrom = classBase[1];
   kernel->registersUsed = counts[2] + 2 * counts[3] + (counts[1] + 1) / 2;
   offsets.assign(virtuals.size(), 0);
   for (std::uint32_t id = 1; id < virtuals.size(); ++id) {
@@ -545,6 +549,14 @@ void Decoder::finish() {
         kernel->notes.push_back(note);
       }
       kernel->classes.push_back(pending.cls);
+      InstFlow flow{pending.flow};
+      if ((flow.flow == Flow::Load || flow.flow == Flow::Store) && !pending.list)
+        flow.flow = Flow::Copy; // to or from the registers that it loads or stores
+      if (pending.referenceCount <= 32)
+        flow.operands = static_cast<std::uint8_t>(pending.referenceCount);
+      for (std::uint32_t n = 0; n < flow.operands; ++n)
+        flow.written |= std::uint32_t(references[pending.firstReference + n].def) << n;
+      kernel->flows.push_back(flow);
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
     chainLists.push_back(SIZE_MAX);

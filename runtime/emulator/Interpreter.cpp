@@ -359,7 +359,7 @@ template <bool Watched> Stop WarpRun<Watched>::run() {
       std::uint32_t taken = lanes(block.guard, block.guardXor);
       std::uint32_t rest = warp.active & ~taken;
       if (Watched && warp.observer)
-        warp.observer->ended(block, warp.active, taken);
+        warp.observer->ended(warp, block, taken);
       switch (block.ending) {
       case Ending::Next:
         current = block.next;

@@ -5,6 +5,7 @@
 #include "runtime/emulator/observe/AsyncCopies.h"
 #include "runtime/emulator/observe/InitCheck.h"
 #include "runtime/emulator/observe/RaceCheck.h"
+#include "runtime/emulator/observe/SkipCheck.h"
 
 using namespace planemu;
 
@@ -15,6 +16,8 @@ Observer::Observer(LaunchObserver &launch)
     init = std::make_unique<InitCheck>(launch);
   if (launch.has(PLANEMU_CHECK_RACE))
     race = std::make_unique<RaceCheck>(launch);
+  if (checksMembers)
+    skips = std::make_unique<SkipCheck>(launch);
   if (init || race)
     copies = std::make_unique<AsyncCopies>();
 }
@@ -27,25 +30,38 @@ Observer::~Observer() {
 void Observer::start(const Warp *warps, unsigned count) {
   if (copies)
     copies->start(count);
+  follows = false;
   if (init)
     init->start(warps, count);
   if (race)
     race->start(warps, count);
+  if (skips)
+    skips->start(warps, count);
 }
 
 void Observer::executed(Warp &warp, const Inst &inst) {
   if (counters)
     counters->executed(warp, inst);
-  if (checksMembers && (inst.flags & Inst::Sync))
+  if (follows)
+    init->executed(warp, inst);
+  if (checksMembers && (inst.flags & Inst::Sync)) {
     checkMembers(warp, inst);
+    skips->comes(warp, warp.active);
+  }
 }
 
-void Observer::ended(const Block &block, std::uint32_t lanes, std::uint32_t taken) {
+void Observer::ended(const Warp &warp, const Block &block, std::uint32_t taken) {
   if (counters)
-    counters->ended(block, lanes, taken);
+    counters->ended(block, warp.active, taken);
+  if (follows)
+    init->ended(warp, block);
+  if (skips)
+    skips->ended(warp, block, taken);
 }
 
 void Observer::arrive(const Warp &warp, unsigned id) {
+  if (skips && id < Cluster)
+    skips->arrive(warp);
   if (race)
     race->arrive(warp, id);
 }
@@ -64,7 +80,7 @@ void Observer::access(Warp &warp, const Inst &inst, const Access &access) {
   if (counters)
     counters->access(warp, inst, access);
   if (init)
-    init->access(warp, inst, access);
+    follows |= init->access(warp, inst, access);
   if (copies && access.kind == AccessKind::AsyncStore)
     copies->issued(warp, inst, access);
   if (race)

@@ -24,6 +24,7 @@ class Findings;
 class InitCheck;
 class LaunchObserver;
 class RaceCheck;
+class SkipCheck;
 
 enum class AccessKind : std::uint8_t { Load, Store, Atomic, AsyncLoad, AsyncStore };
 
@@ -73,13 +74,13 @@ public:
 
   /// True if executed() wants to hear of `inst`.
   bool hears(const Inst &inst) const {
-    return counters || (checksMembers && (inst.flags & Inst::Sync));
+    return counters || follows || (checksMembers && (inst.flags & Inst::Sync));
   }
 
   /// `inst` is about to run, all members of its mask that will come being there.
   void executed(Warp &warp, const Inst &inst);
-  /// The ending of `block` is executed by `lanes`, and `taken` of them do not go on to the next.
-  void ended(const Block &block, std::uint32_t lanes, std::uint32_t taken);
+  /// The ending of `block` is executed by `warp`, and the lanes `taken` do not go on to the next.
+  void ended(const Warp &warp, const Block &block, std::uint32_t taken);
 
   // --- From instructions, before memory changes ---------------------------
 
@@ -106,10 +107,12 @@ private:
 
   LaunchObserver &launch;
   bool checksMembers;
+  bool follows = false; // some warp has values that the initcheck follows
   std::unique_ptr<Counters> counters;
   std::unique_ptr<AsyncCopies> copies; // if a check wants to know
   std::unique_ptr<InitCheck> init;
   std::unique_ptr<RaceCheck> race;
+  std::unique_ptr<SkipCheck> skips;
 };
 
 } // namespace planemu

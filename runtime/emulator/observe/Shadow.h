@@ -22,6 +22,14 @@ public:
   explicit operator bool() const { return bits != nullptr; }
 
   void mark(std::uint64_t first, std::uint64_t count);
+  /// The bytes whose bits in `bytes` are set count as not written, from `first` on.
+  void unmark(std::uint64_t first, std::uint32_t bytes) {
+    for (; bytes; bytes &= bytes - 1) {
+      std::uint64_t at = first + static_cast<unsigned>(__builtin_ctz(bytes));
+      bits[at / 8] &= static_cast<std::uint8_t>(~(1u << at % 8));
+    }
+  }
+  bool get(std::uint64_t at) const { return bits[at / 8] >> (at % 8) & 1; }
   void copy(std::uint64_t first, std::uint64_t count, WrittenBits from, std::uint64_t fromFirst);
   /// True if all bytes of the range were written; it has 56 or fewer.
   bool allOf(std::uint64_t first, std::uint64_t count) const {
@@ -33,7 +41,6 @@ public:
   std::uint64_t firstUnwritten(std::uint64_t first, std::uint64_t count) const;
 
 private:
-  bool get(std::uint64_t at) const { return bits[at / 8] >> (at % 8) & 1; }
   std::uint8_t *bits = nullptr;
 };
 

@@ -302,6 +302,21 @@ void selectGridDepControl(Decoder &d) {
   d.emit(nothing); // grids run one after the other
 }
 
+/// Registers are the emulator's own. PTX ISA: 24 to 256 of them, in steps of 8.
+void selectSetmaxnreg(Decoder &d) {
+  if (!d.take(".inc") && !d.take(".dec"))
+    d.fail("neither .inc nor .dec");
+  if (!d.take(".sync") || !d.take(".aligned"))
+    d.fail("'.sync.aligned' is missing");
+  if (Type type = d.takeType(); type != Type::U32)
+    d.failType(type);
+  std::int64_t count = 0;
+  if (!d.isImmediate(0, count) || count < 24 || count > 256 || count % 8)
+    d.fail("the number of registers is a constant from 24 to 256, a multiple of 8");
+  d.operandUsed(0);
+  d.emit(nothing);
+}
+
 void selectNanosleep(Decoder &d) {
   if (Type type = d.takeType(); type != Type::U32)
     d.failType(type);
