@@ -95,7 +95,8 @@ Flow planemu::flowOf(const Statement &statement) {
       {"and", Flow::And},  {"or", Flow::Or},     {"xor", Flow::Bits},  {"not", Flow::Bits},
       {"lop3", Flow::Mix}, {"shl", Flow::Left},  {"shr", Flow::Right}, {"shf", Flow::Mix},
       {"bfe", Flow::Mix},  {"bfi", Flow::Mix},   {"prmt", Flow::Mix},  {"selp", Flow::Select},
-      {"setp", Flow::Mix}, {"set", Flow::Mix},   {"call", Flow::Mix},  {"ret", Flow::Mix},
+      {"min", Flow::Mix},  {"max", Flow::Mix},   {"setp", Flow::Mix},  {"set", Flow::Mix},
+      {"call", Flow::Mix}, {"ret", Flow::Mix},
   };
   if (statement.opcode == "cvt")
     return flowOfConversion(statement);
