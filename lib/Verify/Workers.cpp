@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -46,6 +48,7 @@ struct Child {
   int pipe = -1;
   std::string text;           // that is no line yet
   std::optional<size_t> item; // taken, and not reported
+  bool hasWorked = false;     // it has taken one
 };
 } // namespace
 
@@ -74,17 +77,27 @@ Status runWorkers(unsigned workers, size_t count, const std::function<Status(Wor
     return makeError(ErrorKind::Memory, "cannot share memory: {}", std::strerror(errno));
   auto *counter = new (shared) Counter(0);
   std::vector<Child> children;
+  std::vector<bool> isHeardOf(count);
+  std::string lastEnd;
   Status failure;
 
+  auto lose = [&](size_t item, const std::string &how) {
+    isHeardOf[item] = true;
+    died(item, how);
+  };
   auto start = [&]() -> Status {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
       return makeError(ErrorKind::Environment, "cannot make a pipe: {}", std::strerror(errno));
     std::fflush(nullptr);
-    pid_t process = fork();
+    pid_t parent = getpid(), process = fork();
     if (process < 0)
       return makeError(ErrorKind::Environment, "cannot start a process: {}", std::strerror(errno));
     if (process == 0) {
+      // Not to be outlived, whatever ends it: an item may take minutes.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent)
+        _exit(1);
       close(ends[0]);
       for (const Child &other : children)
         close(other.pipe);
@@ -98,7 +111,9 @@ Status runWorkers(unsigned workers, size_t count, const std::function<Status(Wor
       _exit(0); // nothing of the parent's is to be flushed or destroyed here
     }
     close(ends[1]);
-    children.push_back({process, ends[0], {}, std::nullopt});
+    Child &child = children.emplace_back();
+    child.process = process;
+    child.pipe = ends[0];
     return {};
   };
   auto handle = [&](Child &child, std::string_view line) {
@@ -108,9 +123,12 @@ Status runWorkers(unsigned workers, size_t count, const std::function<Status(Wor
     const Json &json = *parsed;
     if (json.contains("taken")) {
       child.item = json["taken"].get<size_t>();
+      child.hasWorked = true;
     } else if (json.contains("item")) {
       child.item.reset();
-      result(json["item"].get<size_t>(), json["result"]);
+      size_t item = json["item"].get<size_t>();
+      isHeardOf[item] = true;
+      result(item, json["result"]);
     } else if (json.contains("error")) {
       failure =
           makeError(ErrorKind(json["kind"].get<int>()), "{}", json["error"].get<std::string>());
@@ -146,16 +164,23 @@ Status runWorkers(unsigned workers, size_t count, const std::function<Status(Wor
       int status = 0;
       while (waitpid(child.process, &status, 0) < 0 && errno == EINTR)
         ;
-      std::optional<size_t> unfinished = child.item;
+      Child ended = std::move(child);
       children.erase(children.begin() + long(i));
-      if (unfinished) {
-        died(*unfinished, howItEnded(status));
+      lastEnd = howItEnded(status);
+      if (ended.item)
+        lose(*ended.item, lastEnd);
+      // One that never came to work would be followed by others like it.
+      bool hasFailed = ended.item || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+      if (hasFailed && ended.hasWorked)
         if (Status again = start(); !again.ok())
           failure = std::move(again);
-      }
     }
   }
   munmap(shared, sizeof(Counter));
+  // Nobody was left to take it, or who took it ended before it could say so.
+  for (size_t item = 0; item < count && failure.ok(); ++item)
+    if (!isHeardOf[item])
+      lose(item, lastEnd + ", and nobody took over");
   return failure;
 }
 

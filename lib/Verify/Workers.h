@@ -35,8 +35,9 @@ private:
 };
 
 /// Runs `body` in `workers` processes (0: one per core) until `count` items are taken. `result` is
-/// called for each item that was reported, `died` for each that a worker did not survive. The
-/// error is that of a worker whose body failed.
+/// called for each item that was reported, `died` for each that a worker did not survive or that no
+/// worker lived to take: every item is heard of, unless there is an error, which is that of a worker
+/// whose body failed. Workers end with their parent.
 Status runWorkers(unsigned workers, size_t count, const std::function<Status(Worker &)> &body,
                   const std::function<void(size_t item, const Json &)> &result,
                   const std::function<void(size_t item, const std::string &how)> &died);
