@@ -42,6 +42,15 @@ std::string VerdictCache::keyOf(plan::KernelOp kernel, const Options &options) c
   return xxh3Hex(asBytes(text));
 }
 
+static std::string textOf(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A file whose damage makes other numbers of it is still JSON.
+static std::string digestOf(const std::string &key, const Json &verdict, const Json &mutations) {
+  return xxh3Hex(asBytes(key + textOf(verdict) + textOf(mutations)));
+}
+
 std::optional<Verdict> VerdictCache::find(const std::string &key) const {
   if (folder.empty())
     return std::nullopt;
@@ -49,11 +58,14 @@ std::optional<Verdict> VerdictCache::find(const std::string &key) const {
   if (!bytes.ok())
     return std::nullopt;
   Result<Json> json = parseJson(asText(*bytes));
-  if (!json.ok() || !json->is_object() || json->value("key", "") != key)
+  if (!json.ok())
     return std::nullopt;
   try {
-    Verdict verdict = verdictFromJson((*json)["verdict"]);
-    for (const Json &planted : (*json)["mutations"])
+    const Json &mutations = json->at("mutations");
+    if (json->at("digest") != digestOf(key, json->at("verdict"), mutations))
+      return std::nullopt;
+    Verdict verdict = verdictFromJson(json->at("verdict"));
+    for (const Json &planted : mutations)
       verdict.mutations.push_back({planted.at(0).get<std::string>(),
                                    planted.at(1).get<std::string>(),
                                    planted.at(2).get<std::string>()});
@@ -71,10 +83,10 @@ void VerdictCache::store(const std::string &key, const Verdict &verdict) const {
   Json mutations = Json::array();
   for (const Planted &planted : verdict.mutations)
     mutations.push_back(Json::array({planted.name, planted.where, planted.how}));
-  std::string text =
-      Json{{"key", key}, {"verdict", toJson(verdict)}, {"mutations", mutations}}.dump(
-          -1, ' ', false, Json::error_handler_t::replace);
-  (void)writeFile(folder + "/verdict-" + key + ".json", asBytes(text));
+  Json text = toJson(verdict);
+  std::string file = textOf(
+      {{"digest", digestOf(key, text, mutations)}, {"verdict", text}, {"mutations", mutations}});
+  (void)writeFile(folder + "/verdict-" + key + ".json", asBytes(file));
 }
 
 } // namespace planc::verify
