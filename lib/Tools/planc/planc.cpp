@@ -21,6 +21,8 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("planc options");
@@ -153,6 +155,8 @@ static int compile() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // A file that may grow no more is an error of the write, as on a full disk, and no crash.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && llvm::StringRef(argv[1]) == "inspect")
     return inspectMain(argc - 1, argv + 1);
   if (argc > 1 && llvm::StringRef(argv[1]) == "verify")
