@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <span>
 
 using namespace mlir;
 
@@ -178,8 +180,9 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
         slots[r] = oneSlot(oneLength(context) - rows + r, context, kvBlock);
       return pack<int64_t>(slots);
     }
+    // Any negative number is padding, one too long for 32 bits as well.
     if (rows > 1 || negativeSlots())
-      slots[rows / 2] = -1;
+      slots[rows / 2] = inputClass == InputClass::NegativeSlots ? -(int64_t(1) << 40) : -1;
     return pack<int64_t>(slots);
   }
   if (auto op = dyn_cast<plan::PagedAttentionOp>(user)) {
@@ -241,7 +244,9 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       normaliseKeys(data, columns, op);
     else // decay and beta
       for (float &factor : data)
-        factor = inputClass == InputClass::Clamps || random() % 8 == 0 ? 1 : uniform(0.1f, 1);
+        factor = inputClass == InputClass::Clamps ? float(random() % 2)
+                 : random() % 8 == 0              ? 1
+                                                  : uniform(0.1f, 1);
   }
   return packFloats(data, type.getElementType().isBF16());
 }
@@ -265,9 +270,13 @@ Input Generator::weight(BlockArgument argument, plan::WeightType type) {
   auto gates = dyn_cast<plan::GdnGatesOp>(user);
   float spread = shape.size() == 1 ? 0.2f : 1 / std::sqrt(float(shape.back()));
   bool rate = gates && gates.getALog() == argument;
-  return packFloats(
-      repeated<float>(count, [&] { return rate ? uniform(0, 2.8f) : spread * normal(); }),
-      type.getFormat() == plan::Format::BF16);
+  // Half of the clamped rates are so large that they matter where a gate is all but shut.
+  auto rateOf = [&] {
+    bool isClamped = inputClass == InputClass::Clamps && random() % 2;
+    return isClamped ? uniform(22, 40) : uniform(0, 2.8f);
+  };
+  return packFloats(repeated<float>(count, [&] { return rate ? rateOf() : spread * normal(); }),
+                    type.getFormat() == plan::Format::BF16);
 }
 
 Input Generator::state(BlockArgument argument, plan::StateType type) {
@@ -349,12 +358,99 @@ SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
   return classes;
 }
 
+//===----------------------------------------------------------------------===//
+// What nobody may read
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Takes away what a kernel has no business with: entries of block tables behind the end of their
+/// sequence name no block, and entries of pools that no row reads hold NaN, so that it shows if one
+/// is loaded, be it to weigh nothing.
+class Poison {
+public:
+  Poison(plan::KernelOp kernel, std::vector<Input> &inputs, int64_t kvBlock)
+      : body(kernel.getBody().front()), inputs(inputs), kvBlock(kvBlock) {}
+
+  void endTables();
+  void fillPools();
+
+private:
+  template <class T> std::span<T> dataOf(Value argument) {
+    std::vector<std::byte> &data = inputs[cast<BlockArgument>(argument).getArgNumber()].data;
+    return {reinterpret_cast<T *>(data.data()), data.size() / sizeof(T)};
+  }
+  int64_t blocksOf(int32_t length) const { return (length + kvBlock - 1) / kvBlock; }
+  std::set<int64_t> entriesRead(BlockArgument pool);
+
+  Block &body;
+  std::vector<Input> &inputs;
+  int64_t kvBlock;
+};
+} // namespace
+
+void Poison::endTables() {
+  for (auto attention : body.getOps<plan::PagedAttentionOp>()) {
+    std::span<int32_t> tables = dataOf<int32_t>(attention.getBlockTables());
+    std::span<int32_t> lengths = dataOf<int32_t>(attention.getSeqLens());
+    size_t width = tables.size() / lengths.size();
+    for (size_t row = 0; row < lengths.size(); ++row)
+      for (size_t i = blocksOf(lengths[row]); i < width; ++i)
+        tables[row * width + i] = std::numeric_limits<int32_t>::max();
+  }
+}
+
+/// Slots, or positions of a cache, that are read as they are before the launch.
+std::set<int64_t> Poison::entriesRead(BlockArgument pool) {
+  std::set<int64_t> entries;
+  for (Operation *user : pool.getUsers()) {
+    Value slots;
+    if (auto conv = dyn_cast<plan::Conv1dUpdateOp>(user))
+      slots = conv.getSlotsIn();
+    else if (auto recurrence = dyn_cast<plan::GdnRecurrenceOp>(user))
+      slots = recurrence.getSlotsIn();
+    if (slots)
+      for (int32_t slot : dataOf<int32_t>(slots))
+        entries.insert(slot);
+    auto attention = dyn_cast<plan::PagedAttentionOp>(user);
+    if (!attention)
+      continue;
+    std::span<int32_t> tables = dataOf<int32_t>(attention.getBlockTables());
+    std::span<int32_t> lengths = dataOf<int32_t>(attention.getSeqLens());
+    size_t width = tables.size() / lengths.size();
+    for (size_t row = 0; row < lengths.size(); ++row)
+      for (int64_t i = 0; i < lengths[row]; ++i)
+        entries.insert(tables[row * width + i / kvBlock] * kvBlock + i % kvBlock);
+  }
+  for (Operation *user : pool.getUsers())
+    if (auto write = dyn_cast<plan::KvWriteOp>(user))
+      for (int64_t slot : dataOf<int64_t>(write.getSlotMapping()))
+        entries.erase(slot);
+  return entries;
+}
+
+void Poison::fillPools() {
+  for (BlockArgument pool : body.getArguments()) {
+    auto type = dyn_cast<plan::StateType>(pool.getType());
+    if (!type)
+      continue;
+    std::set<int64_t> read = entriesRead(pool);
+    std::vector<std::byte> &data = inputs[pool.getArgNumber()].data;
+    size_t bytes = product(type.getShape()) * (type.getFormat() == plan::Format::BF16 ? 2 : 4);
+    for (size_t entry = 0; entry < data.size() / bytes; ++entry)
+      if (!read.contains(int64_t(entry))) // all bits set are a NaN
+        std::fill_n(data.begin() + long(entry * bytes), bytes, std::byte(0xFF));
+  }
+}
+
 std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,
                               int64_t kvBlock) {
   Generator generator(seed, inputClass, kvBlock, degreeOf(kernel));
   std::vector<Input> inputs;
   for (BlockArgument argument : kernel.getBody().front().getArguments())
     inputs.push_back(generator.make(argument));
+  Poison poison(kernel, inputs, kvBlock);
+  poison.endTables();
+  poison.fillPools();
   return inputs;
 }
 
