@@ -33,8 +33,6 @@ private:
 
   std::vector<float> values(int64_t count, int64_t rows);
   std::vector<int64_t> shuffled(int64_t count);
-  /// Seeds that are multiples of five have some in every class.
-  bool negativeSlots() const { return inputClass == InputClass::NegativeSlots || seed % 5 == 0; }
   float normal() { return gaussian(random); }
   float uniform(float low, float high) {
     return low + (high - low) * float(random() >> 11) * 0x1p-53f;
@@ -181,7 +179,7 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       return pack<int64_t>(slots);
     }
     // Any negative number is padding, one too long for 32 bits as well.
-    if (rows > 1 || negativeSlots())
+    if (rows > 1 || inputClass == InputClass::NegativeSlots)
       slots[rows / 2] = inputClass == InputClass::NegativeSlots ? -(int64_t(1) << 40) : -1;
     return pack<int64_t>(slots);
   }
@@ -219,7 +217,7 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       slots.push_back(2 * r + (writes && (r + seed) % 2));
     if (rows > 1)
       slots[rows - 1] = -1;
-    if ((rows > 2 || negativeSlots()) && !writes)
+    if ((rows > 2 || inputClass == InputClass::NegativeSlots) && !writes)
       slots[0] = -1;
     if (inputClass == InputClass::Padding)
       std::fill(slots.begin(), slots.end(), -1);
@@ -270,13 +268,15 @@ Input Generator::weight(BlockArgument argument, plan::WeightType type) {
   auto gates = dyn_cast<plan::GdnGatesOp>(user);
   float spread = shape.size() == 1 ? 0.2f : 1 / std::sqrt(float(shape.back()));
   bool rate = gates && gates.getALog() == argument;
-  // Half of the clamped rates are so large that they matter where a gate is all but shut.
-  auto rateOf = [&] {
-    bool isClamped = inputClass == InputClass::Clamps && random() % 2;
-    return isClamped ? uniform(22, 40) : uniform(0, 2.8f);
+  // Where rates are clamped it shows if their gates are all but shut: of most heads, so that no sum
+  // before the gates can open them all.
+  int64_t head = 0;
+  auto make = [&] {
+    if (gates && inputClass == InputClass::Clamps && head++ % 4 != 3)
+      return rate ? uniform(70, 80) : uniform(-50, -40);
+    return rate ? uniform(0, 2.8f) : spread * normal();
   };
-  return packFloats(repeated<float>(count, [&] { return rate ? rateOf() : spread * normal(); }),
-                    type.getFormat() == plan::Format::BF16);
+  return packFloats(repeated<float>(count, make), type.getFormat() == plan::Format::BF16);
 }
 
 Input Generator::state(BlockArgument argument, plan::StateType type) {
