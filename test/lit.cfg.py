@@ -37,6 +37,8 @@ if os.path.exists("/usr/local/cuda/include/cuda.h"):
         config.available_features.add("clang-cuda")
 if os.path.exists("/usr/local/cuda/lib64/stubs/libcuda.so"):
     config.available_features.add("cuda-stub")
+if os.path.exists("/usr/local/cuda/lib64/libcudart.so") and os.path.exists("/usr/local/cuda/include/cuda_runtime_api.h"):
+    config.available_features.add("cudart")
 if shutil.which("pkg-config"):
     config.available_features.add("pkg-config")
 if shutil.which("llc-22"):

@@ -8,7 +8,7 @@ VERSIONED = ["libplanc.so", "libplanrt.so"]  # each with .0 and .0.MINOR.PATCH
 EXPECTED = {
     *(f"bin/{tool}" for tool in TOOLS),
     *(f"LIB/{name}{version}" for name in VERSIONED for version in ("", ".0", ".VERSION")),
-    "LIB/libplanemu.so", "LIB/planemu/libcuda.so.1", "LIB/pkgconfig/planrt.pc",
+    "LIB/libplanemu.so", "LIB/planemu/libcuda.so.1", "LIB/planemu/libcudart.so.13", "LIB/pkgconfig/planrt.pc",
     "LIB/cmake/planc/planc-config.cmake", "LIB/cmake/planc/planc-config-version.cmake",
     "LIB/cmake/planc/planc-runtime.cmake", "LIB/cmake/planc/planc-runtime-CONFIG.cmake",
     "LIB/cmake/planc/planc-compiler.cmake", "LIB/cmake/planc/planc-compiler-CONFIG.cmake",

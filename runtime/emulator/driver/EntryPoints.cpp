@@ -7,7 +7,9 @@
 
 #include "runtime/emulator/driver/Driver.h"
 
+#include <cstdio>
 #include <cstring>
+#include <mutex>
 
 using namespace planemu;
 
@@ -118,4 +120,18 @@ PLANEMU_EXPORT cuGetProcAddress(const char *symbol, void **address, int version,
   CUdriverProcAddressQueryResult status;
   PLANEMU_TRY(cuGetProcAddress_v2(symbol, address, version, flags, &status));
   return *address ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/// Tables of functions that are not documented, by which NVIDIA's libcudart starts. Its own message
+/// would not say what is missing.
+PLANEMU_EXPORT cuGetExportTable(const void **table, const CUuuid *id) {
+  if (!table || !id)
+    return CUDA_ERROR_INVALID_VALUE;
+  const char *message =
+      "NVIDIA's CUDA runtime uses interfaces of the driver that are not documented "
+      "and cannot run here; link the program with -cudart shared, and it runs on "
+      "the emulator's libcudart.so.13";
+  static std::once_flag once;
+  std::call_once(once, [&] { std::fprintf(stderr, "planemu: %s\n", message); });
+  return failWith(CUDA_ERROR_NOT_SUPPORTED, message);
 }
