@@ -95,7 +95,8 @@ template <bool Store> static void selectMatrix(Decoder &d) {
   if (!tiles)
     d.fail("none of .x1 .x2 .x4");
   bool transposed = d.take(".trans");
-  if (!d.take(".shared") && !d.take(".shared::cta"))
+  Space space = takeSpace(d);
+  if (space != Space::Shared && space != Space::Generic)
     d.fail("the address is not .shared");
   if (Type type = d.takeType(); type != Type::B16)
     d.failType(type);
@@ -105,11 +106,18 @@ template <bool Store> static void selectMatrix(Decoder &d) {
   d.useConstant(~0u, 32);
   Decoder::Address address{};
   if (Store)
-    address = d.useAddress(0, Space::Shared);
+    address = d.useAddress(0, space);
   for (const Operand &part : registers.parts)
     Store ? d.use(part, Type::B32) : d.def(part, 32);
   if (!Store)
-    address = d.useAddress(1, Space::Shared);
+    address = d.useAddress(1, space);
+  // What is not in shared memory's window of the generic space lies beyond shared memory.
+  if (address.space == Space::Generic && address.baseBits != 64)
+    d.fail("a generic address has 64 bits");
+  if (address.space == Space::Generic)
+    address.offset -= static_cast<s64>(SharedWindow);
+  else if (address.space != Space::Shared)
+    d.fail("the address is not .shared");
   auto choose = [&]<class Base, bool Transposed>() -> Exec {
     if constexpr (Store)
       return tiles == 1   ? storeMatrix<Base, 1, Transposed>
@@ -310,7 +318,11 @@ void selectMma(Decoder &d) {
   if (rest.size() == 5 && rest[1] == ".f64" && !kind && !saturate)
     return selectDoubleMma(d, rest);
   MmaForm form;
-  if (rest.size() == 5 && rest[1] == rest[4]) {
+  if (rest.size() == 7 && rest[1] == ".s32" && rest[2] == ".b1" && rest[3] == ".b1" &&
+      rest[4] == ".s32" && (rest[5] == ".and" || rest[5] == ".xor") && rest[6] == ".popc" &&
+      !kind && !saturate)
+    form = findBits(rest[0], rest[5] == ".xor");
+  else if (rest.size() == 5 && rest[1] == rest[4]) {
     if (rest[1] == ".f32" && rest[2] == ".tf32" && rest[3] == ".tf32" && !kind && !saturate)
       form = findTf32(rest[0]);
     else if (rest[1] == ".s32" && !kind)

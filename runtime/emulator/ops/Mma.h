@@ -18,6 +18,7 @@ struct MmaForm {
 
 /// MmaScalar.cpp. No `run` if there is no such shape.
 MmaForm findIntegers(std::string_view shape, std::string_view a, std::string_view b, bool saturate);
+MmaForm findBits(std::string_view shape, bool exclusive);
 MmaForm findTf32(std::string_view shape);
 /// The whole statement on f64; `rest`: shape and the four types.
 void selectDoubleMma(Decoder &d, const std::vector<std::string_view> &rest);

@@ -1,4 +1,4 @@
-//===- MmaScalar.cpp - mma on integers and tf32, movmatrix ----------------===//
+//===- MmaScalar.cpp - mma on integers, bits and tf32, movmatrix ----------===//
 //
 // Fragments as in Mma.cpp: a register of A or B is a tile of 8 rows of 16 bytes. These shapes are
 // rare in the kernels that run here, so they go element by element.
@@ -27,6 +27,26 @@ template <class A, class B, bool Saturate> struct IntegerMma {
                                                     : sum);
     return static_cast<s32>(sum);
   }
+};
+
+/// s4 and u4: the same, two elements a byte, the first in its lower half.
+template <bool SignedA, bool SignedB, bool Saturate>
+struct NibbleMma : IntegerMma<u8, u8, Saturate> {
+  using IntegerMma<u8, u8, Saturate>::IntegerMma;
+  template <bool Signed> static s64 value(u8 byte, int half) {
+    u8 upper = static_cast<u8>(half ? byte & 0xf0 : byte << 4);
+    return Signed ? static_cast<s8>(upper) >> 4 : upper >> 4;
+  }
+  void add(u8 a, u8 b) {
+    for (int half = 0; half < 2; ++half)
+      this->sum += value<SignedA>(a, half) * value<SignedB>(b, half);
+  }
+};
+
+/// b1: counts the bits that are set in both, or in one.
+template <bool Xor> struct BitMma : IntegerMma<u8, u8, false> {
+  using IntegerMma<u8, u8, false>::IntegerMma;
+  void add(u8 a, u8 b) { sum += __builtin_popcount(Xor ? a ^ b : a & b); }
 };
 
 /// tf32 is an f32 whose low 13 bits do not count; sums as in Mma.cpp.
@@ -70,12 +90,16 @@ template <class Mma, int Rows, int Blocks> static void multiplyScalar(Warp &w, c
       at<Sum>(w, d[2 * (m / 8) + n % 2])[4 * (m % 8) + n / 2] = results[m][n];
 }
 
-template <class Mma> static MmaForm integers(std::string_view shape) {
-  if (shape == ".m8n8k16")
+/// `k`: how many elements 16 bytes are.
+template <class Mma> static MmaForm integers(std::string_view shape, int k) {
+  auto is = [&](const char *rows, int columns) {
+    return shape == std::string(rows) + std::to_string(columns);
+  };
+  if (is(".m8n8k", k))
     return {multiplyScalar<Mma, 8, 1>, 2, 1, 1, Type::S32};
-  if (shape == ".m16n8k16")
+  if (is(".m16n8k", k))
     return {multiplyScalar<Mma, 16, 1>, 4, 2, 1, Type::S32};
-  if (shape == ".m16n8k32")
+  if (is(".m16n8k", 2 * k))
     return {multiplyScalar<Mma, 16, 2>, 4, 4, 2, Type::S32};
   return {};
 }
@@ -83,19 +107,31 @@ template <class Mma> static MmaForm integers(std::string_view shape) {
 template <bool Saturate>
 static MmaForm byTypes(std::string_view shape, std::string_view a, std::string_view b) {
   if (a == ".s8" && b == ".s8")
-    return integers<IntegerMma<s8, s8, Saturate>>(shape);
+    return integers<IntegerMma<s8, s8, Saturate>>(shape, 16);
   if (a == ".s8" && b == ".u8")
-    return integers<IntegerMma<s8, u8, Saturate>>(shape);
+    return integers<IntegerMma<s8, u8, Saturate>>(shape, 16);
   if (a == ".u8" && b == ".s8")
-    return integers<IntegerMma<u8, s8, Saturate>>(shape);
+    return integers<IntegerMma<u8, s8, Saturate>>(shape, 16);
   if (a == ".u8" && b == ".u8")
-    return integers<IntegerMma<u8, u8, Saturate>>(shape);
+    return integers<IntegerMma<u8, u8, Saturate>>(shape, 16);
+  if (a == ".s4" && b == ".s4")
+    return integers<NibbleMma<true, true, Saturate>>(shape, 32);
+  if (a == ".s4" && b == ".u4")
+    return integers<NibbleMma<true, false, Saturate>>(shape, 32);
+  if (a == ".u4" && b == ".s4")
+    return integers<NibbleMma<false, true, Saturate>>(shape, 32);
+  if (a == ".u4" && b == ".u4")
+    return integers<NibbleMma<false, false, Saturate>>(shape, 32);
   return {};
 }
 
 MmaForm findIntegers(std::string_view shape, std::string_view a, std::string_view b,
                      bool saturate) {
   return saturate ? byTypes<true>(shape, a, b) : byTypes<false>(shape, a, b);
+}
+
+MmaForm findBits(std::string_view shape, bool exclusive) {
+  return exclusive ? integers<BitMma<true>>(shape, 128) : integers<BitMma<false>>(shape, 128);
 }
 
 MmaForm findTf32(std::string_view shape) {
