@@ -3,6 +3,7 @@
 #include "lib/Verify/Inputs.h"
 
 #include "lib/Verify/Degree.h"
+#include "lib/Verify/Relations.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,8 +11,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <set>
-#include <span>
 
 using namespace mlir;
 
@@ -185,7 +184,11 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
   }
   if (auto op = dyn_cast<plan::PagedAttentionOp>(user)) {
     if (is(op.getBlockTables())) {
-      std::vector<int64_t> blocks = shuffled(count);
+      // Not block 0, which is what nothing at all would give, unless all are needed.
+      std::vector<int64_t> blocks = shuffled(std::max(count, 2 * rows + 2));
+      if (count < int64_t(blocks.size()))
+        std::erase(blocks, 0);
+      blocks.resize(count);
       for (int64_t i = 0; i < count && inputClass == InputClass::OneSequence; ++i)
         blocks[i] = columns - 1 - i % columns;
       return pack<int32_t>(blocks);
@@ -358,99 +361,13 @@ SmallVector<InputClass> inputClasses(plan::KernelOp kernel) {
   return classes;
 }
 
-//===----------------------------------------------------------------------===//
-// What nobody may read
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Takes away what a kernel has no business with: entries of block tables behind the end of their
-/// sequence name no block, and entries of pools that no row reads hold NaN, so that it shows if one
-/// is loaded, be it to weigh nothing.
-class Poison {
-public:
-  Poison(plan::KernelOp kernel, std::vector<Input> &inputs, int64_t kvBlock)
-      : body(kernel.getBody().front()), inputs(inputs), kvBlock(kvBlock) {}
-
-  void endTables();
-  void fillPools();
-
-private:
-  template <class T> std::span<T> dataOf(Value argument) {
-    std::vector<std::byte> &data = inputs[cast<BlockArgument>(argument).getArgNumber()].data;
-    return {reinterpret_cast<T *>(data.data()), data.size() / sizeof(T)};
-  }
-  int64_t blocksOf(int32_t length) const { return (length + kvBlock - 1) / kvBlock; }
-  std::set<int64_t> entriesRead(BlockArgument pool);
-
-  Block &body;
-  std::vector<Input> &inputs;
-  int64_t kvBlock;
-};
-} // namespace
-
-void Poison::endTables() {
-  for (auto attention : body.getOps<plan::PagedAttentionOp>()) {
-    std::span<int32_t> tables = dataOf<int32_t>(attention.getBlockTables());
-    std::span<int32_t> lengths = dataOf<int32_t>(attention.getSeqLens());
-    size_t width = tables.size() / lengths.size();
-    for (size_t row = 0; row < lengths.size(); ++row)
-      for (size_t i = blocksOf(lengths[row]); i < width; ++i)
-        tables[row * width + i] = std::numeric_limits<int32_t>::max();
-  }
-}
-
-/// Slots, or positions of a cache, that are read as they are before the launch.
-std::set<int64_t> Poison::entriesRead(BlockArgument pool) {
-  std::set<int64_t> entries;
-  for (Operation *user : pool.getUsers()) {
-    Value slots;
-    if (auto conv = dyn_cast<plan::Conv1dUpdateOp>(user))
-      slots = conv.getSlotsIn();
-    else if (auto recurrence = dyn_cast<plan::GdnRecurrenceOp>(user))
-      slots = recurrence.getSlotsIn();
-    if (slots)
-      for (int32_t slot : dataOf<int32_t>(slots))
-        entries.insert(slot);
-    auto attention = dyn_cast<plan::PagedAttentionOp>(user);
-    if (!attention)
-      continue;
-    std::span<int32_t> tables = dataOf<int32_t>(attention.getBlockTables());
-    std::span<int32_t> lengths = dataOf<int32_t>(attention.getSeqLens());
-    size_t width = tables.size() / lengths.size();
-    for (size_t row = 0; row < lengths.size(); ++row)
-      for (int64_t i = 0; i < lengths[row]; ++i)
-        entries.insert(tables[row * width + i / kvBlock] * kvBlock + i % kvBlock);
-  }
-  for (Operation *user : pool.getUsers())
-    if (auto write = dyn_cast<plan::KvWriteOp>(user))
-      for (int64_t slot : dataOf<int64_t>(write.getSlotMapping()))
-        entries.erase(slot);
-  return entries;
-}
-
-void Poison::fillPools() {
-  for (BlockArgument pool : body.getArguments()) {
-    auto type = dyn_cast<plan::StateType>(pool.getType());
-    if (!type)
-      continue;
-    std::set<int64_t> read = entriesRead(pool);
-    std::vector<std::byte> &data = inputs[pool.getArgNumber()].data;
-    size_t bytes = product(type.getShape()) * (type.getFormat() == plan::Format::BF16 ? 2 : 4);
-    for (size_t entry = 0; entry < data.size() / bytes; ++entry)
-      if (!read.contains(int64_t(entry))) // all bits set are a NaN
-        std::fill_n(data.begin() + long(entry * bytes), bytes, std::byte(0xFF));
-  }
-}
-
 std::vector<Input> makeInputs(plan::KernelOp kernel, uint64_t seed, InputClass inputClass,
                               int64_t kvBlock) {
   Generator generator(seed, inputClass, kvBlock, degreeOf(kernel));
   std::vector<Input> inputs;
   for (BlockArgument argument : kernel.getBody().front().getArguments())
     inputs.push_back(generator.make(argument));
-  Poison poison(kernel, inputs, kvBlock);
-  poison.endTables();
-  poison.fillPools();
+  relateInputs(kernel, inputClass, kvBlock, inputs);
   return inputs;
 }
 

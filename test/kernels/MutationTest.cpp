@@ -1,6 +1,6 @@
 //===- MutationTest.cpp - mutations of kernels in a file ---------------------===//
 //
-// usage: planc-mutation-test [--unchecked] FILE.mlir        (- reads standard input)
+// usage: planc-mutation-test [--unchecked] FILE.mlir [KV-BLOCK]       (- reads standard input)
 //
 // Verifies every plan.kernel of the file with mutations, as `planc verify --mutate` does with those
 // of a plan, and prints what became of each mutation. --unchecked: without the emulator's checks.
@@ -16,6 +16,7 @@
 #include "mlir/Parser/Parser.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 using namespace mlir;
 using namespace planc;
@@ -36,6 +37,8 @@ int main(int argc, char **argv) {
   options.mutate = true;
   options.checks = !unchecked;
   options.useCache = false;
+  if (argc > 2 + unchecked)
+    options.kvBlock = std::atoi(argv[2 + unchecked]);
   Result<verify::Report> report = verify::verify(*module, options, nullptr);
   if (!report.ok()) {
     std::fprintf(stderr, "%s\n", report.error().text().c_str());

@@ -82,7 +82,7 @@ void AttentionEmitter::emit() {
   slices = b.max(b.div(b.add(length, kSlicePositions - 1), kSlicePositions), b.i32(1));
   auto attend = [&] {
     valid = b.min(b.sub(length, b.mul(slice, kSlicePositions)), b.i32(kSlicePositions));
-    sharedBlocks = b.staticShared(4 * std::max<int64_t>(1, kSlicePositions / kvBlock));
+    sharedBlocks = b.staticShared(4 * blocksInSlice());
     sharedScores = b.staticShared(4 * parts.heads * kScoreStride);
     int64_t headsInBuffer =
         std::max(parts.heads, kAttentionWarps * parts.groups() * parts.headsSummedAtOnce());

@@ -48,6 +48,7 @@ private:
   void noteArithmetic();
 
   // Slice.cpp
+  int64_t blocksInSlice() const;
   void loadBlocks();
   void emitScores();
   void emitSoftmax();

@@ -26,9 +26,13 @@ using namespace plan;
 
 namespace planc {
 
+int64_t AttentionEmitter::blocksInSlice() const {
+  return std::max<int64_t>(1, std::min(kSlicePositions, context) / kvBlock);
+}
+
 /// The block ids of the slice's positions, read once.
 void AttentionEmitter::loadBlocks() {
-  int64_t count = std::max<int64_t>(1, kSlicePositions / kvBlock);
+  int64_t count = blocksInSlice();
   Value thread = b.threadId();
   Value firstBlock =
       kvBlock < kSlicePositions ? b.mul(slice, count) : b.div(slice, kvBlock / kSlicePositions);
@@ -43,12 +47,11 @@ void AttentionEmitter::loadBlocks() {
 
 /// Where a position of the slice lies in the pools, in positions (i64).
 Value AttentionEmitter::slotOf(Value position) {
-  Value block, offset;
-  if (kvBlock < kSlicePositions) {
+  Value block = b.i32(0), offset = position;
+  if (blocksInSlice() > 1) {
     block = b.div(position, kvBlock);
     offset = b.rem(position, kvBlock);
-  } else {
-    block = b.i32(0);
+  } else if (kvBlock > kSlicePositions) {
     offset = b.add(b.rem(b.mul(slice, kSlicePositions), kvBlock), position);
   }
   Value id = b.toI64(b.loadI32(b.at(sharedBlocks, block, 4)));

@@ -37,11 +37,29 @@ static llvm::SetVector<Operation *> indexOperations(Value pointer) {
   return found;
 }
 
+/// True if `op` is one of what makes the index `of`.
+static bool makesOperandOf(Operation *op, Operation *of) {
+  return llvm::any_of(of->getOperands(), [&](Value operand) {
+    Operation *made = operand.getDefiningOp();
+    return made && (made == op || (makesIndices(made) && makesOperandOf(op, made)));
+  });
+}
+
 /// `value` + `by`, made in front of `user`.
 static Value plus(Operation *user, Value value, int64_t by) {
   OpBuilder b(user);
   Value constant = arith::ConstantIntOp::create(b, user->getLoc(), value.getType(), by);
   return arith::AddIOp::create(b, user->getLoc(), value, constant);
+}
+
+/// A copy of an operation whose operands may be any numbers.
+static Operation *cloneUnlimited(Operation *op, OpBuilder &b) {
+  Operation *copy = b.clone(*op);
+  if (auto limited = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(copy))
+    copy->setAttr(
+        limited.getIntegerOverflowAttrName(),
+        arith::IntegerOverflowFlagsAttr::get(b.getContext(), arith::IntegerOverflowFlags::none));
+  return copy;
 }
 
 /// An address with `changed` for the result of `op`, made where `b` is.
@@ -56,16 +74,34 @@ static Value rebuild(Value value, Operation *op, Value changed, OpBuilder &b) {
     operands.push_back(rebuild(operand, op, changed, b));
   if (llvm::equal(operands, made->getOperands()))
     return value;
-  Operation *copy = b.clone(*made);
+  Operation *copy = cloneUnlimited(made, b);
   copy->setOperands(operands);
   return copy->getResult(0);
 }
 
-/// One more in `op`, for the address of one access alone.
+/// What is added to a factor for the address of `pointer`, so that it leads elsewhere: one, or as
+/// much as a division that follows does not round away; less where a minimum follows, since more of
+/// the last piece may be what it was.
+static int64_t stepOf(Operation *factor, Value pointer) {
+  int64_t by = 1, scale = 1, sign = 1;
+  if (std::optional<int64_t> constant = getConstantIntValue(factor->getOperand(1)))
+    scale = isa<arith::ShLIOp>(factor) ? int64_t(1) << *constant : *constant;
+  for (Operation *op : indexOperations(pointer)) {
+    if (!isa<arith::DivUIOp, arith::MinSIOp>(op) || !makesOperandOf(factor, op))
+      continue;
+    if (isa<arith::MinSIOp>(op))
+      sign = -1;
+    else if (std::optional<int64_t> divisor = getConstantIntValue(op->getOperand(1)))
+      by = std::max(by, *divisor / std::max<int64_t>(scale, 1));
+  }
+  return sign * by;
+}
+
+/// Another number in `op`, for the address of one access alone.
 static void changeFor(OpOperand &pointer, Operation *op) {
   OpBuilder b(pointer.getOwner());
-  Operation *copy = b.clone(*op);
-  copy->setOperand(0, plus(copy, copy->getOperand(0), 1));
+  Operation *copy = cloneUnlimited(op, b);
+  copy->setOperand(0, plus(copy, copy->getOperand(0), stepOf(op, pointer.get())));
   pointer.set(rebuild(pointer.get(), op, copy->getResult(0), b));
 }
 

@@ -31,6 +31,11 @@ plan.kernel @attend rows 2 compute "cuda_core" numerics "reference" {
   %o = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]> steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<2x64xbf16>, tensor<2x32xbf16>, tensor<2x32xbf16>, tensor<2x8xi32>, tensor<2xi32>, !plan.state<paged, 1 x 32, bf16>, !plan.state<paged, 1 x 32, bf16>) -> tensor<2x64xbf16>
   plan.yield %o : tensor<2x64xbf16>
 }
+plan.kernel @one_block rows 1 compute "cuda_core" numerics "reference" {
+^bb0(%q: tensor<1x32xbf16>, %k: tensor<1x32xbf16>, %v: tensor<1x32xbf16>, %t: tensor<1x1xi32>, %n: tensor<1xi32>, %kc: !plan.state<paged, 1 x 32, bf16>, %vc: !plan.state<paged, 1 x 32, bf16>):
+  %o = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]> steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x1xi32>, tensor<1xi32>, !plan.state<paged, 1 x 32, bf16>, !plan.state<paged, 1 x 32, bf16>) -> tensor<1x32xbf16>
+  plan.yield %o : tensor<1x32xbf16>
+}
 plan.kernel @gates rows 1 compute "cuda_core" numerics "reference" {
 ^bb0(%ba: tensor<1x8xf32>, %a: !plan.weight<4, f32>, %dt: !plan.weight<4, f32>):
   %decay, %beta = plan.gdn_gates %ba, %a, %dt precision<act = f32, out = [f32, f32]> steps<compute f32> : (tensor<1x8xf32>, !plan.weight<4, f32>, !plan.weight<4, f32>) -> (tensor<1x4xf32>, tensor<1x4xf32>)
@@ -93,6 +98,22 @@ TEST(positions_that_nobody_reads_are_no_numbers) {
       isRead[tables[row * width + i / kvBlock] * kvBlock + i % kvBlock] = true;
   for (size_t position = 0; position < isRead.size(); ++position)
     CHECK_EQ(keys[position * 32] != 0xFFFF, isRead[position]);
+}
+
+// Who merges slices must not take the maximum of some for that of all: exponentials overflow then.
+TEST(scores_of_the_halves_of_a_full_context_lie_far_apart) {
+  Case given("attend", 1, InputClass::FullContext);
+  auto queries = given.at<uint16_t>(0), keys = given.at<uint16_t>(5);
+  auto tables = given.at<int32_t>(3);
+  CHECK_EQ(queries[0], 0);       // head 0: all positions count
+  CHECK_EQ(queries[32], 0x4348); // head 1: 200
+  for (int64_t block = 0; block < width; ++block)
+    CHECK_EQ(keys[tables[block] * kvBlock * 32], block < width / 2 ? 0x4100 : 0xC100); // 8, -8
+}
+
+TEST(a_block_is_none_that_nothing_at_all_would_give) {
+  for (uint64_t seed = 0; seed < 12; ++seed)
+    CHECK(Case("one_block", seed, InputClass::Gaussian).at<int32_t>(3)[0] > 0);
 }
 
 TEST(states_that_no_row_reads_are_no_numbers) {
