@@ -1,10 +1,11 @@
 //===- Link.cpp - the just-in-time linker ---------------------------------===//
 //
-// On a GPU it makes a cubin of PTX and other images. Here the result is the PTX itself, which
-// cuModuleLoadData takes as well; so one image can be given, and there is nothing to link it with.
+// On a GPU it makes a cubin of PTX and other images. Here the result is PTX, which cuModuleLoadData
+// takes as well: the one image, or one of all (LinkImages.cpp).
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/driver/Driver.h"
+#include "runtime/emulator/driver/LinkImages.h"
 
 using namespace planemu;
 
@@ -20,19 +21,21 @@ PLANEMU_EXPORT cuLinkCreate_v2(unsigned count, CUjit_option *options, void **val
   return CUDA_SUCCESS;
 }
 
-/// Takes the PTX as the state's one image, if it can be read.
+static CUresult failBy(LinkState &link, const PtxError &error) {
+  std::string text = std::string("ptx: error: ") + error.what();
+  writeLog(text, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+           static_cast<unsigned>(link.options.size()), link.options.data(), link.values.data());
+  return failWith(CUDA_ERROR_INVALID_PTX, std::move(text));
+}
+
+/// Takes the PTX as one of the state's images, if it can be read.
 static CUresult add(LinkState &link, std::string ptx) {
-  if (!link.ptx.empty())
-    return failWith(CUDA_ERROR_NOT_SUPPORTED, "several images cannot be linked");
   try {
     parsePtx(ptx);
   } catch (const PtxError &error) {
-    std::string text = std::string("ptx: error: ") + error.what();
-    writeLog(text, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-             static_cast<unsigned>(link.options.size()), link.options.data(), link.values.data());
-    return failWith(CUDA_ERROR_INVALID_PTX, std::move(text));
+    return failBy(link, error);
   }
-  link.ptx = std::move(ptx);
+  link.images.push_back(std::move(ptx));
   return CUDA_SUCCESS;
 }
 
@@ -86,8 +89,13 @@ PLANEMU_EXPORT cuLinkComplete(CUlinkState handle, void **image, std::size_t *byt
   std::shared_ptr<LinkState> link = driver.links.find(handle);
   if (!link)
     return CUDA_ERROR_INVALID_HANDLE;
-  if (!image || link->ptx.empty())
+  if (!image || link->images.empty())
     return CUDA_ERROR_INVALID_VALUE;
+  try {
+    link->ptx = linkImages(link->images);
+  } catch (const PtxError &error) {
+    return failBy(*link, error);
+  }
   *image = link->ptx.data(); // lives as long as the state
   if (bytes)
     *bytes = link->ptx.size() + 1;

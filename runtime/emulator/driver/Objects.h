@@ -74,7 +74,8 @@ struct Library {
 /// What cuLink* has been given.
 struct LinkState {
   std::uintptr_t handle = 0;
-  std::string ptx;
+  std::vector<std::string> images;
+  std::string ptx;                   // the result
   std::vector<CUjit_option> options; // where its messages go
   std::vector<void *> values;
 };
