@@ -206,6 +206,28 @@ PLANEMU_RUNTIME cudaGetDeviceProperties(DeviceProperties *properties, int device
   return cudaSuccess;
 }
 
+PLANEMU_RUNTIME cudaDeviceGetPCIBusId(char *text, int bytes, int device) {
+  CUresult result = cuInit(0);
+  return keep(result != CUDA_SUCCESS ? result : cuDeviceGetPCIBusId(text, bytes, device));
+}
+
+PLANEMU_RUNTIME cudaProfilerStart() {
+  return onDevice([] { return cuProfilerStart(); });
+}
+
+PLANEMU_RUNTIME cudaProfilerStop() {
+  return onDevice([] { return cuProfilerStop(); });
+}
+
+/// A version of the driver's whose functions the program knows.
+PLANEMU_RUNTIME cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
+                                                 unsigned version, unsigned long long flags,
+                                                 int *status) {
+  int ignored;
+  return keep(cuGetProcAddress_v2(symbol, function, static_cast<int>(version), flags,
+                                  status ? status : &ignored));
+}
+
 // --- Kernels ----------------------------------------------------------------
 
 PLANEMU_RUNTIME cudaFuncGetAttributes(FunctionAttributes *attributes, const void *stub) {
@@ -244,6 +266,12 @@ PLANEMU_RUNTIME cudaFuncSetCacheConfig(const void *stub, int config) {
   CUfunction function;
   CUresult result = functionOf(stub, function);
   return keep(result != CUDA_SUCCESS ? result : cuFuncSetCacheConfig(function, config));
+}
+
+PLANEMU_RUNTIME cudaFuncGetName(const char **name, const void *stub) {
+  CUfunction function;
+  CUresult result = functionOf(stub, function);
+  return keep(result != CUDA_SUCCESS ? result : cuFuncGetName(name, function));
 }
 
 PLANEMU_RUNTIME cudaGetFuncBySymbol(CUfunction *function, const void *stub) {

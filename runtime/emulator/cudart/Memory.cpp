@@ -39,6 +39,29 @@ PLANEMU_RUNTIME cudaMallocAsync(void **memory, std::size_t bytes, CUstream strea
                   [&](CUdeviceptr *at) { return cuMemAllocAsync(at, bytes, stream); });
 }
 
+PLANEMU_RUNTIME cudaMallocFromPoolAsync(void **memory, std::size_t bytes, CUmemoryPool pool,
+                                        CUstream stream) {
+  return allocate(memory, bytes, [&](CUdeviceptr *at) {
+    return cuMemAllocFromPoolAsync(at, bytes, pool, stream);
+  });
+}
+
+PLANEMU_RUNTIME cudaDeviceGetDefaultMemPool(CUmemoryPool *pool, int device) {
+  return onDevice([&] { return cuDeviceGetDefaultMemPool(pool, device); });
+}
+
+PLANEMU_RUNTIME cudaMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value) {
+  return onDevice([&] { return cuMemPoolSetAttribute(pool, attribute, value); });
+}
+
+PLANEMU_RUNTIME cudaMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value) {
+  return onDevice([&] { return cuMemPoolGetAttribute(pool, attribute, value); });
+}
+
+PLANEMU_RUNTIME cudaMemPoolTrimTo(CUmemoryPool pool, std::size_t bytes) {
+  return onDevice([&] { return cuMemPoolTrimTo(pool, bytes); });
+}
+
 PLANEMU_RUNTIME cudaMallocPitch(void **memory, std::size_t *pitch, std::size_t width,
                                 std::size_t height) {
   return allocate(memory, width * height,
@@ -79,6 +102,10 @@ PLANEMU_RUNTIME cudaHostGetDevicePointer(void **device, void *host, unsigned fla
   if (device)
     *device = reinterpret_cast<void *>(address);
   return error;
+}
+
+PLANEMU_RUNTIME cudaHostGetFlags(unsigned *flags, void *host) {
+  return onDevice([&] { return cuMemHostGetFlags(flags, host); });
 }
 
 PLANEMU_RUNTIME cudaMemGetInfo(std::size_t *free, std::size_t *total) {
@@ -212,6 +239,29 @@ PLANEMU_RUNTIME cudaMemset2D(void *memory, std::size_t pitch, int value, std::si
     return cuMemsetD2D8_v2(pointer(memory), pitch, static_cast<unsigned char>(value), width,
                            height);
   });
+}
+
+PLANEMU_RUNTIME cudaMemset2DAsync(void *memory, std::size_t pitch, int value, std::size_t width,
+                                  std::size_t height, CUstream stream) {
+  return onDevice([&] {
+    return cuMemsetD2D8Async(pointer(memory), pitch, static_cast<unsigned char>(value), width,
+                             height, stream);
+  });
+}
+
+/// There is one device.
+PLANEMU_RUNTIME cudaMemcpyPeer(void *to, int toDevice, const void *from, int fromDevice,
+                               std::size_t bytes) {
+  if (toDevice != 0 || fromDevice != 0)
+    return keep(cudaErrorInvalidDevice);
+  return copy(to, from, bytes, DeviceToDevice, nullptr, true);
+}
+
+PLANEMU_RUNTIME cudaMemcpyPeerAsync(void *to, int toDevice, const void *from, int fromDevice,
+                                    std::size_t bytes, CUstream stream) {
+  if (toDevice != 0 || fromDevice != 0)
+    return keep(cudaErrorInvalidDevice);
+  return copy(to, from, bytes, DeviceToDevice, stream, false);
 }
 
 // --- Variables --------------------------------------------------------------

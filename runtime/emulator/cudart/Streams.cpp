@@ -30,6 +30,14 @@ PLANEMU_RUNTIME cudaStreamQuery(CUstream stream) {
   return onDevice([&] { return cuStreamQuery(stream); });
 }
 
+PLANEMU_RUNTIME cudaStreamGetPriority(CUstream stream, int *priority) {
+  return onDevice([&] { return cuStreamGetPriority(stream, priority); });
+}
+
+PLANEMU_RUNTIME cudaStreamGetFlags(CUstream stream, unsigned *flags) {
+  return onDevice([&] { return cuStreamGetFlags(stream, flags); });
+}
+
 PLANEMU_RUNTIME cudaStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   return onDevice([&] { return cuStreamWaitEvent(stream, event, flags); });
 }
@@ -83,6 +91,10 @@ PLANEMU_RUNTIME cudaStreamEndCapture(CUstream stream, CUgraph *graph) {
   return onDevice([&] { return cuStreamEndCapture(stream, graph); });
 }
 
+PLANEMU_RUNTIME cudaThreadExchangeStreamCaptureMode(int *mode) {
+  return onDevice([&] { return cuThreadExchangeStreamCaptureMode(mode); });
+}
+
 PLANEMU_RUNTIME cudaStreamIsCapturing(CUstream stream, int *status) {
   return onDevice([&] { return cuStreamIsCapturing(stream, status); });
 }
@@ -106,4 +118,18 @@ PLANEMU_RUNTIME cudaGraphExecDestroy(CUgraphExec exec) {
 
 PLANEMU_RUNTIME cudaGraphDestroy(CUgraph graph) {
   return onDevice([&] { return cuGraphDestroy(graph); });
+}
+
+PLANEMU_RUNTIME cudaGraphGetNodes(CUgraph graph, CUgraphNode *nodes, std::size_t *count) {
+  return onDevice([&] { return cuGraphGetNodes(graph, nodes, count); });
+}
+
+PLANEMU_RUNTIME cudaGraphUpload(CUgraphExec exec, CUstream stream) {
+  return onDevice([&] { return cuGraphUpload(exec, stream); });
+}
+
+/// The result has the driver's layout and numbers.
+PLANEMU_RUNTIME cudaGraphExecUpdate(CUgraphExec exec, CUgraph graph,
+                                    CUgraphExecUpdateResultInfo *result) {
+  return onDevice([&] { return cuGraphExecUpdate_v2(exec, graph, result); });
 }

@@ -29,6 +29,10 @@
 // kernel compares, by the same register (the usual start of a loop around one). Lanes
 // that store different values to one word in one instruction do.
 //
+// An access after a read whose thread has told of it by a relaxed store alone counts as unordered, though
+// a write can often not be seen by such a read (values do not come out of thin air): algorithms that
+// compact an array in place, as CUB's selection does, are reported.
+//
 // The unit of time is a warp's clock, which its barriers and fences advance. A word remembers its
 // last write and the last reads of two warps (RaceCell): what is reported is a race, though not
 // every race of a kernel is seen.

@@ -63,4 +63,11 @@ SIZE(cudaLaunchConfig_t, LaunchConfiguration)
 FIELD(cudaLaunchConfig_t, dynamicSmemBytes, LaunchConfiguration, shared)
 FIELD(cudaLaunchConfig_t, numAttrs, LaunchConfiguration, attributeCount)
 
+// What the runtime passes on to the driver as it is.
+static_assert(sizeof(::cudaMemLocation) == sizeof(planemu::abi::CUmemLocation));
+static_assert(offsetof(::cudaMemLocation, id) == offsetof(planemu::abi::CUmemLocation, id));
+static_assert(sizeof(::cudaGraphExecUpdateResultInfo) ==
+              sizeof(planemu::abi::CUgraphExecUpdateResultInfo));
+static_assert(sizeof(::cudaLaunchAttribute) == sizeof(planemu::abi::CUlaunchAttribute));
+
 int main() {}

@@ -99,6 +99,15 @@ static void copies(float *a, float *b, float *c) {
   FAILS(cudaErrorInvalidPitchValue,
         cudaMemcpy2D(rows, 64, ones.data(), 100, 100, 10, cudaMemcpyHostToDevice));
   OK(cudaFree(rows));
+  cudaMemPool_t pool;
+  unsigned long long kept = 1 << 20, found = 0;
+  OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
+  OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &found));
+  HOLDS(found == kept);
+  OK(cudaMallocAsync(&rows, 100, nullptr));
+  OK(cudaMemcpyPeer(rows, 0, a, 0, 100));
+  OK(cudaFreeAsync(rows, nullptr));
   FAILS(cudaErrorMemoryAllocation, cudaMalloc(&rows, std::size_t(1) << 50));
   (void)cudaGetLastError();
 }
@@ -123,6 +132,12 @@ static void streams(float *c) {
   OK(cudaMemcpyAsync(values.data(), c, 4 * N, cudaMemcpyDeviceToHost, stream));
   OK(cudaStreamEndCapture(stream, &graph));
   OK(cudaGraphInstantiate(&exec, graph, 0));
+  std::size_t nodes = 0;
+  OK(cudaGraphGetNodes(graph, nullptr, &nodes));
+  HOLDS(nodes == 2);
+  cudaGraphExecUpdateResultInfo update;
+  OK(cudaGraphExecUpdate(exec, graph, &update));
+  HOLDS(update.result == cudaGraphExecUpdateSuccess);
   OK(cudaGraphLaunch(exec, stream));
   OK(cudaGraphLaunch(exec, stream));
   OK(cudaStreamSynchronize(stream));
