@@ -59,6 +59,38 @@ std::uint64_t Undefined::bitsOf(std::uint32_t offset, unsigned lane, const Origi
   return found->second.bits[lane];
 }
 
+/// A value of the thread's own variables.
+static bool isLocal(const Warp &warp, const Origin &origin) {
+  return origin.host - reinterpret_cast<std::uint64_t>(warp.local) < 32ull * warp.localBytes;
+}
+
+/// Registers in, registers out, lane by lane.
+static bool isArithmetic(InstClass cls) {
+  switch (cls) {
+  case InstClass::Part:
+  case InstClass::Integer:
+  case InstClass::Float:
+  case InstClass::Half:
+  case InstClass::Double:
+  case InstClass::Convert:
+  case InstClass::Special:
+  case InstClass::Predicate:
+    return true;
+  default:
+    return false;
+  }
+}
+
+std::uint32_t Undefined::localLanes(const Warp &warp, std::uint32_t offset) const {
+  std::uint32_t lanes = 0;
+  if (auto found = values.find(offset); found != values.end())
+    for (std::uint32_t left = found->second.lanes; left; left &= left - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(left));
+      lanes |= std::uint32_t(isLocal(warp, found->second.origins[lane])) << lane;
+    }
+  return lanes;
+}
+
 void Undefined::use(std::uint32_t offset, std::uint32_t lanes, const Report &report) {
   auto found = values.find(offset);
   if (found == values.end())
@@ -131,10 +163,10 @@ std::uint64_t Undefined::flow(const Warp &warp, const Inst &inst, const InstFlow
       return bits((read(warp, sources[2], 1, lane) != 0) != (inst.imm != 0) ? 0 : 1);
     break;
   case Flow::Mix:
+  case Flow::Use: // of what is left, see follow()
     break;
   case Flow::Load:
   case Flow::Store:
-  case Flow::Use:
     return 0;
   }
   return any() ? lowBits(width) : 0;
@@ -150,10 +182,13 @@ void Undefined::follow(const Warp &warp, const Inst &inst, const Report &report)
   if (!lanes || !any())
     return;
   const std::uint32_t *operands = operandsOf(inst);
-  if (how.flow == Flow::Use)
+  if (how.flow == Flow::Use) {
+    bool arithmetic =
+        isArithmetic(kernel.classes[static_cast<std::size_t>(&inst - kernel.insts.data())]);
     for (unsigned n = 0; n < how.operands; ++n)
       if (!(how.written >> n & 1))
-        use(operands[n], lanes, report);
+        use(operands[n], arithmetic ? lanes & ~localLanes(warp, operands[n]) : lanes, report);
+  }
   if (how.flow == Flow::Load || how.flow == Flow::Store)
     use(operands[how.flow == Flow::Load ? how.operands - 1 : 0], lanes, report);
 

@@ -5,7 +5,9 @@
 // follows such values, bit by bit, through what only moves, masks, selects or compares, and reports
 // them where they count:
 //
-//   arithmetic, conversions of floats, shuffles, atomics    whatever is not listed in `Flow`
+//   arithmetic, conversions of floats, shuffles, atomics    whatever is not listed in `Flow`; but
+//                                                           arithmetic on a thread's own variables is
+//                                                           followed too: optimised, they are registers
 //   addresses, guards, branches                             of lanes that execute them
 //   a store to global or shared memory of a row that is undefined as a whole
 //
@@ -54,6 +56,7 @@ private:
     Origin origins[32];
   };
   void forget(std::uint32_t offset, std::uint32_t lanes);
+  std::uint32_t localLanes(const Warp &warp, std::uint32_t offset) const;
   std::uint64_t flow(const Warp &warp, const Inst &inst, const InstFlow &how, unsigned result,
                      unsigned lane, const Origin *&origin) const;
 
