@@ -131,6 +131,22 @@ static int64_t oneSlot(int64_t position, int64_t context, int64_t kvBlock) {
   return context - kvBlock - position / kvBlock * kvBlock + position % kvBlock;
 }
 
+/// Rows of a step have lengths of all kinds; one row alone has another in each class.
+static int64_t lengthKindOf(InputClass inputClass) {
+  switch (inputClass) {
+  case InputClass::Outliers:
+    return 6;
+  case InputClass::Denormals:
+    return 3;
+  case InputClass::Equal:
+    return 4;
+  case InputClass::Zeros:
+    return 5;
+  default:
+    return 0;
+  }
+}
+
 static plan::PagedAttentionOp attentionOf(Operation *neighbour) {
   auto found = neighbour->getBlock()->getOps<plan::PagedAttentionOp>();
   return found.empty() ? plan::PagedAttentionOp() : *found.begin();
@@ -196,19 +212,22 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
     if (is(op.getSeqLens())) {
       int64_t most = contextOf(op, kvBlock);
       std::vector<int64_t> lengths;
-      for (int64_t r = 0; r < rows; ++r)
+      for (int64_t r = 0; r < rows; ++r) {
+        int64_t kind = rows > 1 ? r : lengthKindOf(inputClass);
         lengths.push_back(inputClass == InputClass::Lengths
                               ? std::min<int64_t>(most, kvBlock * (1 + (r + seed) % 3) + 1 - r % 3)
                           : inputClass == InputClass::FullContext ? most
                           : inputClass == InputClass::NoContext   ? 0
                           : inputClass == InputClass::OneSequence ? oneLength(most)
-                          : r == 1                                ? 0
-                          : r == 2                                ? most
-                          : r == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
-                          : r == 4 ? std::min<int64_t>(most, 129)
-                          : r == 5 ? 1
-                                   : random() % (most / kvBlock) * kvBlock + 1 +
-                                         random() % std::max<int64_t>(kvBlock - 1, 1));
+                          : kind == 1                             ? 0
+                          : kind == 2                             ? most
+                          : kind == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
+                          : kind == 4 ? std::min<int64_t>(most, 129)
+                          : kind == 5 ? 1
+                          : kind == 6 ? std::min<int64_t>(most, kvBlock + 1)
+                                      : random() % (most / kvBlock) * kvBlock + 1 +
+                                            random() % std::max<int64_t>(kvBlock - 1, 1));
+      }
       return pack<int32_t>(lengths);
     }
   }
@@ -330,11 +349,14 @@ std::optional<InputClass> lookupInputClass(StringRef name) {
   return std::nullopt;
 }
 
-/// True if the rows of an attention can be positions of one sequence.
+/// True if the rows of an attention can be positions of one sequence: several, or one that is stored
+/// before it is read.
 static bool canBeOneSequence(plan::KernelOp kernel) {
-  plan::PagedAttentionOp attention = attentionOf(&kernel.getBody().front().front());
+  Block &body = kernel.getBody().front();
+  plan::PagedAttentionOp attention = attentionOf(&body.front());
+  bool sees = kernel.getRows() > 1 || !body.getOps<plan::KvWriteOp>().empty();
   // A block has one position at least.
-  return attention && kernel.getRows() > 1 &&
+  return attention && sees &&
          oneLength(contextOf(attention, /*kvBlock=*/1)) >= int64_t(kernel.getRows());
 }
 

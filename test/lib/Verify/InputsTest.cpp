@@ -36,6 +36,12 @@ plan.kernel @one_block rows 1 compute "cuda_core" numerics "reference" {
   %o = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]> steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x1xi32>, tensor<1xi32>, !plan.state<paged, 1 x 32, bf16>, !plan.state<paged, 1 x 32, bf16>) -> tensor<1x32xbf16>
   plan.yield %o : tensor<1x32xbf16>
 }
+plan.kernel @write_attend rows 1 compute "cuda_core" numerics "reference" {
+^bb0(%q: tensor<1x32xbf16>, %k: tensor<1x32xbf16>, %v: tensor<1x32xbf16>, %s: tensor<1xi64>, %t: tensor<1x8xi32>, %n: tensor<1xi32>, %kc: !plan.state<paged, 1 x 32, bf16>, %vc: !plan.state<paged, 1 x 32, bf16>):
+  plan.kv_write %k, %v, %s, %kc, %vc precision<act = bf16> steps<cache bf16> : (tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1xi64>, !plan.state<paged, 1 x 32, bf16>, !plan.state<paged, 1 x 32, bf16>) -> ()
+  %o = plan.paged_attention %q, %k, %v, %t, %n, %kc, %vc precision<act = bf16, out = [bf16]> steps<cache bf16, scores f32, softmax f32, accumulate f32> : (tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x32xbf16>, tensor<1x8xi32>, tensor<1xi32>, !plan.state<paged, 1 x 32, bf16>, !plan.state<paged, 1 x 32, bf16>) -> tensor<1x32xbf16>
+  plan.yield %o : tensor<1x32xbf16>
+}
 plan.kernel @gates rows 1 compute "cuda_core" numerics "reference" {
 ^bb0(%ba: tensor<1x8xf32>, %a: !plan.weight<4, f32>, %dt: !plan.weight<4, f32>):
   %decay, %beta = plan.gdn_gates %ba, %a, %dt precision<act = f32, out = [f32, f32]> steps<compute f32> : (tensor<1x8xf32>, !plan.weight<4, f32>, !plan.weight<4, f32>) -> (tensor<1x4xf32>, tensor<1x4xf32>)
@@ -56,7 +62,9 @@ public:
     static MLIRContext context(MLIRContext::Threading::DISABLED);
     context.loadDialect<plan::PlanDialect>();
     static auto module = parseSourceString<ModuleOp>(kernels, &context);
-    inputs = makeInputs(module->lookupSymbol<plan::KernelOp>(name), seed, inputClass, kvBlock);
+    auto kernel = module->lookupSymbol<plan::KernelOp>(name);
+    classes = inputClasses(kernel);
+    inputs = makeInputs(kernel, seed, inputClass, kvBlock);
   }
   template <class T> std::vector<T> at(unsigned argument) const {
     const std::vector<std::byte> &data = inputs[argument].data;
@@ -64,6 +72,8 @@ public:
     std::memcpy(values.data(), data.data(), data.size());
     return values;
   }
+
+  llvm::SmallVector<InputClass> classes; ///< of the kernel
 
 private:
   std::vector<Input> inputs;
@@ -109,6 +119,23 @@ TEST(scores_of_the_halves_of_a_full_context_lie_far_apart) {
   CHECK_EQ(queries[32], 0x4348); // head 1: 200
   for (int64_t block = 0; block < width; ++block)
     CHECK_EQ(keys[tables[block] * kvBlock * 32], block < width / 2 ? 0x4100 : 0xC100); // 8, -8
+}
+
+// What a run of positions does at its end depends on where that is.
+TEST(one_row_has_another_length_in_other_classes) {
+  std::vector<int32_t> lengths;
+  for (InputClass inputClass :
+       {InputClass::Outliers, InputClass::Zeros, InputClass::NoContext, InputClass::FullContext})
+    lengths.push_back(Case("one_block", 1, inputClass).at<int32_t>(4)[0]);
+  CHECK(lengths == std::vector<int32_t>({16, 1, 0, 16}));
+}
+
+TEST(a_row_that_is_stored_and_read_is_the_last_of_its_sequence) {
+  Case given("write_attend", 1, InputClass::OneSequence);
+  CHECK(llvm::is_contained(given.classes, InputClass::OneSequence));
+  int32_t last = given.at<int32_t>(5)[0] - 1;
+  CHECK_EQ(given.at<int64_t>(3)[0],
+           given.at<int32_t>(4)[last / kvBlock] * kvBlock + last % kvBlock);
 }
 
 TEST(a_block_is_none_that_nothing_at_all_would_give) {
