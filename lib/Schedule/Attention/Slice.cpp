@@ -36,13 +36,16 @@ void AttentionEmitter::loadBlocks() {
   Value thread = b.threadId();
   Value firstBlock =
       kvBlock < kSlicePositions ? b.mul(slice, count) : b.div(slice, kvBlock / kSlicePositions);
-  Value inUse = b.lt(b.mul(thread, std::min(kvBlock, kSlicePositions)), valid);
-  Value condition = b.bitAnd(b.lt(thread, count), inUse);
-  b.ifThen(condition, [&] {
+  auto load = [&] {
     Value entry = b.add(b.mul(row, parts.blockTableWidth), b.add(firstBlock, thread));
     Value table = b.pointer(parts.attention.getBlockTables());
     b.storeI32(b.at(sharedBlocks, thread, 4), b.loadI32(b.at(table, entry, Format::I32)));
-  });
+  };
+  // A thread a block, and all of them in the table: ids that are of no use do no harm.
+  if (count == kAttentionThreads && parts.blockTableWidth % count == 0)
+    return load();
+  Value inUse = b.lt(b.mul(thread, std::min(kvBlock, kSlicePositions)), valid);
+  b.ifThen(b.bitAnd(b.lt(thread, count), inUse), load);
 }
 
 /// Where a position of the slice lies in the pools, in positions (i64).
