@@ -265,13 +265,20 @@ static std::optional<std::string> difference(const std::vector<std::byte> &a,
 }
 
 std::optional<std::string> firstDifference(plan::KernelOp kernel, const Outcome &a,
-                                           const Outcome &b) {
+                                           const Outcome &b, ArrayRef<std::string> nodes) {
   Block &body = kernel.getBody().front();
-  for (auto [i, type] : llvm::enumerate(body.getTerminator()->getOperandTypes())) {
-    auto tensor = cast<RankedTensorType>(type);
+  // Which node of the kernel an output is of.
+  auto madeBy = [&](Value output) -> std::string {
+    for (auto [node, op] : llvm::zip(nodes, body.without_terminator()))
+      if (&op == output.getDefiningOp())
+        return fmt::format("node \"{}\", ", node);
+    return "";
+  };
+  for (auto [i, output] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto tensor = cast<RankedTensorType>(output.getType());
     if (auto text = difference(a.outputs[i], b.outputs[i], tensor.getElementType(),
                                tensor.getNumElements() / tensor.getDimSize(0),
-                               "output " + std::to_string(i)))
+                               madeBy(output) + "output " + std::to_string(i)))
       return text;
   }
   for (const auto &[argument, pool] : a.states) {

@@ -58,9 +58,10 @@ Result<Outcome> runUnfused(Device &device, plan::KernelOp kernel, llvm::ArrayRef
                            const Target &target, int64_t kvBlock, Codegen &codegen);
 
 /// Where two outcomes of a kernel first differ, with both values; nothing if they have the same
-/// bytes.
+/// bytes. `nodes` are the names of the kernel's operations, where they are known.
 std::optional<std::string> firstDifference(plan::KernelOp kernel, const Outcome &a,
-                                           const Outcome &b);
+                                           const Outcome &b,
+                                           llvm::ArrayRef<std::string> nodes = {});
 
 } // namespace planc::verify
 

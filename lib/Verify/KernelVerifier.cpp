@@ -106,8 +106,8 @@ void KernelVerifier::verifyChain(const char *where, ArrayRef<Input> inputs, cons
     fail(where, "unfused: " + unfused->fault);
     return device.reset();
   }
-  if (auto difference = firstDifference(kernel, fused, *unfused))
-    fail(where, "not bit_identical to the unfused chain: " + *difference);
+  if (auto difference = firstDifference(kernel, fused, *unfused, subject.nodes))
+    fail(where, "not bit_identical to the unfused chain, whose bytes it must have: " + *difference);
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,7 +135,7 @@ void KernelVerifier::verifyOrders() {
     }
     if (!first)
       first = std::move(outcome);
-    else if (auto difference = firstDifference(kernel, *first, outcome))
+    else if (auto difference = firstDifference(kernel, *first, outcome, subject.nodes))
       fail(way.name, "not what one thread in natural order computes: " + *difference);
   }
   device.setScheduleSeed(0);
@@ -163,7 +163,7 @@ void KernelVerifier::verifyTargets() {
     }
     if (!first)
       first = std::move(outcome);
-    else if (auto difference = firstDifference(kernel, *first, outcome))
+    else if (auto difference = firstDifference(kernel, *first, outcome, subject.nodes))
       fail(where, fmt::format("not what the PTX of {} computes: {}", target.arch(), *difference));
   }
 }
