@@ -22,11 +22,10 @@ void KernelVerifier::fail(std::string where, std::string message) {
   verdict.failures.push_back({std::move(where), std::move(message)});
 }
 
-std::string KernelVerifier::nodeName(const std::string &edge) const {
-  // Edges of a kernel's region are called after their operation: the n-th of its kind.
+std::string KernelVerifier::nodeName(const std::string &edge, Operation *maker) const {
   plan::KernelOp region = kernel;
   for (auto [node, op] : llvm::zip(subject.nodes, region.getBody().front().without_terminator()))
-    if (StringRef(edge).starts_with(op.getName().getStringRef()))
+    if (maker ? &op == maker : StringRef(edge).starts_with(op.getName().getStringRef()))
       return fmt::format("node \"{}\", {}", node, edge);
   return edge;
 }
@@ -87,14 +86,17 @@ void KernelVerifier::judgeOutcome(const char *where, ArrayRef<Input> inputs,
   Result<reference::Report> report = judge(kernel, compiled, inputs, outcome, how);
   if (!report.ok())
     return fail(where, report.error().message);
-  for (const reference::EdgeReport &edge : report->edges) {
+  // Outputs come first, in the order of the yield; what follows are states.
+  OperandRange outputs = kernel.getBody().front().getTerminator()->getOperands();
+  for (auto [i, edge] : llvm::enumerate(report->edges)) {
     if (edge.worstFraction > verdict.worst) {
       verdict.worst = edge.worstFraction;
       verdict.worstClass = where;
       verdict.worstEdge = edge.edge;
     }
     if (edge.failures)
-      fail(where, nodeName(reference::describe(edge)));
+      fail(where, nodeName(reference::describe(edge),
+                           i < outputs.size() ? outputs[i].getDefiningOp() : nullptr));
   }
 }
 

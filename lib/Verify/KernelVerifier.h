@@ -32,8 +32,8 @@ private:
   void verifyTargets();
   void judgeOutcome(const char *where, llvm::ArrayRef<Input> inputs, const Outcome &outcome);
   void fail(std::string where, std::string message);
-  /// "plan.linear" is who in the first group.
-  std::string nodeName(const std::string &edge) const;
+  /// "plan.linear" is who in the first group: the operation that made it, or the first of its kind.
+  std::string nodeName(const std::string &edge, mlir::Operation *maker) const;
 
   const Subject &subject;
   const Options &options;
