@@ -4,7 +4,7 @@
 // through a pointer chosen for its opcode, types and modifiers; its operands are byte offsets into
 // the *file* of the warp that executes it:
 //
-//   file:  | predicates, 4 bytes each | constants | registers |
+//   file:  | predicates, 4 bytes each | constants | registers | AddressNotes |
 //
 // A predicate is a mask of 32 lanes, and the one at offset 0 is always all ones: an unguarded
 // instruction is guarded by it. Registers and constants are 32 lanes of 2, 4 or 8 bytes, 64-byte
@@ -13,8 +13,8 @@
 //
 // A block is there twice. `insts` has every statement, for warps whose lanes are apart and for those
 // that are watched. `chain` is for the others: an Inst there runs and goes on to the one behind it
-// by itself, until the block's last one, which ends the chain; and moves and conversions whose
-// result nobody reads, or can read before they are done, are left out.
+// by itself, and the block's last one to the next block, while all lanes go there; and moves and
+// conversions whose result nobody reads, or can read before they are done, are left out.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_CODE_H
@@ -132,6 +132,19 @@ enum class InstClass : std::uint8_t {
 constexpr unsigned InstClassCount = static_cast<unsigned>(InstClass::Other) + 1;
 const char *nameOf(InstClass cls);
 
+/// How the chain of a block ends. It goes on at that of the next block while the lanes stay together.
+struct ChainEnding {
+  struct Way {
+    const Inst *first = nullptr; // of the next block's chain; null: the chain does not go there
+    std::uint32_t block = 0;
+    std::uint32_t count = 0; // of the block's instructions
+  };
+  Way target, next; // where the guard is true for all lanes, and where for none
+  std::uint32_t guard = 0, guardXor = 0;
+  std::uint32_t block = 0; // the one that ends
+  bool backward = false;   // as Block::backward
+};
+
 struct Inst {
   enum Flag : std::uint16_t {
     Sync = 1,     // waits for the lanes of its member mask, see Interpreter.cpp
@@ -141,13 +154,18 @@ struct Inst {
     Acquire = 16, // the access is followed by a fence of its scope
     Release = 32, // the access is preceded by one
     List = 64,    // the operands are in `ops`
+    // In a chain, of what has its addresses in a register: Inst::ops goes on with the file offset of
+    // an AddressNote. The first access of a block by that register makes the note, others read it.
+    MakesNote = 128,
+    ReadsNote = 256,
   };
 
   Run run = nullptr;
   Run chained = nullptr; // in Kernel::chain: runs this and all that follows
   union {
-    std::uint32_t s[6] = {};  // operands in the order of the decoder's calls
-    const std::uint32_t *ops; // List: the same, elsewhere
+    std::uint32_t s[6] = {};   // operands in the order of the decoder's calls
+    const std::uint32_t *ops;  // List: the same, elsewhere
+    const ChainEnding *ending; // of the Inst that ends a chain
   };
   std::uint32_t guard = 0;    // predicate
   std::uint32_t guardXor = 0; // all ones: @!%p
@@ -157,6 +175,12 @@ struct Inst {
   std::uint16_t flags = 0;
 };
 static_assert(sizeof(Inst) == 64);
+
+/// That the lanes of a register that has addresses are equally far from each other.
+struct AddressNote {
+  static constexpr std::uint64_t NotSo = ~0ull; // as the stride
+  std::uint64_t first, stride;                  // lane 0, and the distance
+};
 
 /// Operand offsets of an Inst, wherever they are.
 inline const std::uint32_t *operandsOf(const Inst &inst) {
@@ -181,6 +205,7 @@ struct BarrierSpec {
 struct Block {
   std::uint32_t first = 0, last = 0; // of Kernel::insts; last is exclusive
   std::uint32_t chain = 0;           // of Kernel::chain
+  std::uint32_t chainEnd = 0;        // the Inst of it that ends this block's
   Ending ending = Ending::Next;
   InstClass cls = InstClass::Part; // of the ending
   bool backward = false;           // some successor does not come later in `order`
@@ -277,6 +302,7 @@ struct Kernel {
   std::vector<InstFlow> flows;             // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry
+  std::vector<ChainEnding> endings;        // of blocks, one each
   std::vector<BarrierSpec> barriers;
   std::vector<Constant> constants;
   std::vector<Slot> readFirst; // may be read before anything is written: zero at CTA start

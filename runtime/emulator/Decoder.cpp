@@ -70,6 +70,13 @@ Inst &Decoder::emitList(Exec exec, std::int64_t imm, unsigned flags) {
   return inst;
 }
 
+Inst &Decoder::emitAccess(Exec exec, unsigned address, std::int64_t offset, unsigned flags) {
+  Inst &inst = emitList(exec, offset, flags);
+  blocks[current].insts.back().address = address + 1;
+  needsRegionCache();
+  return inst;
+}
+
 Inst &Decoder::emitBeside(InstClass as, Exec exec) {
   InstClass own = std::exchange(cls, as);
   Inst &inst = emit(exec);

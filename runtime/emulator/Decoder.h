@@ -157,6 +157,8 @@ public:
   /// As emit, for what a statement does besides its own work: counted as `as` in its own right.
   Inst &emitBeside(InstClass as, Exec exec);
   Inst &lastInst() { return blocks[current].insts.back().inst; }
+  /// As emitList, for an access to memory whose address is operand `address` of those appended.
+  Inst &emitAccess(Exec exec, unsigned address, std::int64_t offset, unsigned flags);
   /// Gives the last emitted Inst a region cache of its own.
   void needsRegionCache();
 
@@ -233,7 +235,10 @@ private:
     std::uint32_t dying = 0; // ChainNote
     std::uint32_t instead;   // in the chain: what is read instead of reference 1, if not 0
     InstClass cls;
-    std::uint32_t save = 0; // of `saves`, counted from 1: stores or restores it
+    std::uint32_t save = 0;    // of `saves`, counted from 1: stores or restores it
+    std::uint32_t address = 0; // the reference that has addresses, counted from 1
+    unsigned noteFlag = 0;     // Inst::MakesNote or ReadsNote
+    std::uint32_t note = 0;    // number of the AddressNote
   };
   struct PendingBlock {
     std::vector<Pending> insts;
@@ -303,12 +308,14 @@ private:
   // Finish.cpp: from virtual registers to the final Kernel
   void finish();
   void strengthenReads(const std::vector<std::uint32_t> &reachable);
+  void linkChains();
   void orderBlocks(std::vector<std::uint32_t> &reachable);
   Liveness findLiveness(const std::vector<std::uint32_t> &reachable);
   void layOutStack();
   void dropSaves(const std::vector<std::uint32_t> &reachable);
   void assignSlots(const std::vector<std::uint32_t> &reachable);
   void readThrough(PendingBlock &block);
+  unsigned shareAddresses(PendingBlock &block);
   void leaveOut(PendingBlock &block, std::vector<bool> &live);
   template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
 

@@ -24,6 +24,8 @@
 
 using namespace planemu;
 
+static constexpr unsigned MaxNotes = 64; // of a block
+
 namespace {
 
 /// Visits in a recursion whose depth is bounded by the number of blocks, which the decoder limits.
@@ -207,6 +209,34 @@ void Decoder::readThrough(PendingBlock &block) {
       note(0, 1, 0);
     }
   }
+}
+
+/// Finds accesses to memory that have their addresses in a register where an earlier one of the block
+/// had them. Returns how many AddressNotes the block needs.
+unsigned Decoder::shareAddresses(PendingBlock &block) {
+  std::unordered_map<std::uint32_t, Pending *> first; // by the register
+  unsigned notes = 0;
+  for (Pending &pending : block.insts) {
+    if (pending.left)
+      continue;
+    std::span<Reference> refs(references.data() + pending.firstReference, pending.referenceCount);
+    if (pending.address) {
+      auto [known, fresh] = first.try_emplace(refs[pending.address - 1].id, &pending);
+      Pending *maker = known->second;
+      if (!fresh && !maker->noteFlag && notes < MaxNotes) {
+        maker->noteFlag = Inst::MakesNote;
+        maker->note = notes++;
+      }
+      if (!fresh && maker->noteFlag) {
+        pending.noteFlag = Inst::ReadsNote;
+        pending.note = maker->note;
+      }
+    }
+    for (const Reference &reference : refs)
+      if (reference.def)
+        first.erase(reference.id);
+  }
+  return notes;
 }
 
 /// What has an effect on registers alone, and on none that anybody reads, need not be in the chain.
@@ -487,6 +517,30 @@ void Decoder::layOutStack() {
   }
 }
 
+/// Lets the chain of each block go on at those of its successors.
+void Decoder::linkChains() {
+  kernel->endings.resize(kernel->blocks.size());
+  auto wayTo = [&](std::uint32_t id) -> ChainEnding::Way {
+    const Block &block = kernel->blocks[id];
+    return {&kernel->chain[block.chain], id, block.last - block.first + 1};
+  };
+  for (std::uint32_t n = 0; n < kernel->blocks.size(); ++n) {
+    const Block &block = kernel->blocks[n];
+    ChainEnding &ending = kernel->endings[n];
+    ending.guard = block.guard;
+    ending.guardXor = block.guardXor;
+    ending.block = n;
+    ending.backward = block.backward;
+    if (block.ending == Ending::Branch)
+      ending.target = wayTo(block.target);
+    else if (block.ending == Ending::Next)
+      ending.target = wayTo(block.next);
+    if (block.guard)
+      ending.next = wayTo(block.next);
+    kernel->chain[block.chainEnd].ending = &ending;
+  }
+}
+
 void Decoder::finish() {
   std::uint32_t dynamicBase = (kernel->staticShared + kernel->dynamicAlign - 1) /
                               kernel->dynamicAlign * kernel->dynamicAlign;
@@ -508,6 +562,12 @@ void Decoder::finish() {
   for (std::uint32_t id : reachable)
     readThrough(blocks[id]);
   assignSlots(reachable);
+
+  unsigned notes = 0; // of one block at most
+  for (std::uint32_t id : reachable)
+    notes = std::max(notes, shareAddresses(blocks[id]));
+  const std::uint32_t notesAt = kernel->fileBytes;
+  kernel->fileBytes += (notes * std::uint32_t(sizeof(AddressNote)) + 63) / 64 * 64;
 
   std::vector<std::size_t> lists, chainLists; // where each list of operands starts
   kernel->blocks.resize(reachable.size());
@@ -535,12 +595,15 @@ void Decoder::finish() {
       }
       if (pending.list)
         inst.flags |= Inst::List;
+      if (pending.noteFlag)
+        kernel->operandStore.push_back(notesAt + pending.note * std::uint32_t(sizeof(AddressNote)));
       lists.push_back(list);
       kernel->strongAccesses |= (inst.flags & Inst::ScopeGpu) != 0;
       kernel->insts.push_back(inst);
       if (!pending.left) {
         if (pending.instead)
           inst.s[1] = offsets[pending.instead];
+        inst.flags |= static_cast<std::uint16_t>(pending.noteFlag);
         chainLists.push_back(list);
         kernel->chain.push_back(inst);
         ChainNote note{pending.lanes, pending.referenceCount, 0, pending.dying};
@@ -560,6 +623,7 @@ void Decoder::finish() {
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
     chainLists.push_back(SIZE_MAX);
+    block.chainEnd = static_cast<std::uint32_t>(kernel->chain.size());
     kernel->chain.emplace_back().chained = endOfChain;
     kernel->notes.emplace_back();
     block.guard = offsets[pendingBlock.guard];
@@ -577,6 +641,7 @@ void Decoder::finish() {
       spec.result = offsets[pendingBlock.barrierRefs[3]];
     }
   }
+  linkChains();
   auto pointToLists = [&](std::vector<Inst> &insts, const std::vector<std::size_t> &starts) {
     for (std::size_t n = 0; n < insts.size(); ++n)
       if (starts[n] != SIZE_MAX)

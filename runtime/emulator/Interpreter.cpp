@@ -33,7 +33,7 @@ namespace {
 template <bool Watched> class WarpRun {
 public:
   WarpRun(const Kernel &kernel, Warp &warp, bool tracing = false)
-      : kernel(kernel), warp(warp), tracing(tracing), tier(warp.launch->tier) {}
+      : kernel(kernel), warp(warp), tracing(tracing) {}
   Stop run();
 
 private:
@@ -66,7 +66,7 @@ private:
   bool mayRun(const Inst &inst, std::uint32_t block, std::uint32_t index);
   bool wake();
   bool meet();
-  bool execute(std::uint32_t block, const Inst *inst, const Inst *end);
+  bool execute(std::uint32_t &block, const Inst *inst, const Inst *end);
   bool executeApart(std::uint32_t block, const Inst *inst, const Inst *end);
   bool mayArrive() const;
   Stop arrive();
@@ -74,7 +74,6 @@ private:
   const Kernel &kernel;
   Warp &warp;
   const bool tracing;
-  Tier *const tier;
 };
 
 } // namespace
@@ -84,14 +83,57 @@ void planemu::stepOfChain(Warp &warp, const Inst &inst) {
   PLANEMU_GO_ON(warp, inst);
 }
 
-void planemu::endOfChain(Warp &, const Inst &) {}
+/// The code of a block that a whole warp enters, if it is compiled.
+static planemu_jit_run compiledOf(const Warp &warp, std::uint32_t block) {
+  Tier *const tier = warp.launch->tier;
+  return tier && warp.active == ~0u ? tier->enter(block) : nullptr;
+}
 
-static void runChain(Warp &warp, const Inst *inst) {
+/// Where the chain goes on behind a block, and blocks that are compiled. Null: nowhere, as lanes part,
+/// the ending is none for chains, or the warp has to look around; the last block is in warp.block.
+static const Inst *goOnBehind(Warp &warp, const ChainEnding *ending) {
+  for (;;) {
+    std::uint32_t guard;
+    __builtin_memcpy(&guard, warp.file + ending->guard, 4);
+    std::uint32_t taken = warp.active & (guard ^ ending->guardXor);
+    const ChainEnding::Way &way = taken ? ending->target : ending->next;
+    bool together = !taken || taken == warp.active;
+    bool looks = ending->backward && warp.executed >= warp.stopAt;
+    if (!together || !way.first || looks) [[unlikely]] {
+      warp.block = ending->block;
+      return nullptr;
+    }
+    warp.executed += way.count;
+    planemu_jit_run compiled = compiledOf(warp, way.block);
+    if (!compiled) [[likely]]
+      return way.first;
+    compiled(&warp, warp.file);
+    ending = &warp.launch->kernel->endings[way.block];
+  }
+}
+
+void planemu::endOfChain(Warp &warp, const Inst &inst) {
+#if __has_cpp_attribute(clang::musttail)
+  if (const Inst *behind = goOnBehind(warp, inst.ending)) [[clang::musttail]]
+    return behind->chained(warp, *behind);
+#endif
+}
+
+/// Runs blocks from `block` on. The last one is left in warp.block; its ending is still to be done.
+static void runChain(const Kernel &kernel, Warp &warp, std::uint32_t block) {
+  const Inst *inst = &kernel.chain[kernel.blocks[block].chain];
+  if (planemu_jit_run compiled = compiledOf(warp, block)) {
+    compiled(&warp, warp.file);
+    inst = goOnBehind(warp, &kernel.endings[block]);
+    if (!inst)
+      return;
+  }
 #if __has_cpp_attribute(clang::musttail)
   inst->chained(warp, *inst);
 #else
-  for (; inst->chained != endOfChain; ++inst)
-    inst->chained(warp, *inst);
+  for (; inst; inst = goOnBehind(warp, inst->ending))
+    for (; inst->chained != endOfChain; ++inst)
+      inst->chained(warp, *inst);
 #endif
 }
 
@@ -261,19 +303,17 @@ template <bool Watched> bool WarpRun<Watched>::meet() {
   return passed != 0;
 }
 
-/// Runs the straight part of a block. False: the fragment waits at a .sync instruction.
+/// Runs the straight part of a block, and of those behind it while the warp stays together; `block` is
+/// then the last one. False: the fragment waits at a .sync instruction.
 template <bool Watched>
-inline bool WarpRun<Watched>::execute(std::uint32_t block, const Inst *inst, const Inst *end) {
+inline bool WarpRun<Watched>::execute(std::uint32_t &block, const Inst *inst, const Inst *end) {
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
   if (warp.active != warp.live)
     return executeApart(block, inst, end);
   const Block &whole = kernel.blocks[block];
   if (!Watched && inst == kernel.insts.data() + whole.first) {
-    planemu_jit_run compiled = tier && warp.active == ~0u ? tier->enter(block) : nullptr;
-    if (compiled)
-      compiled(&warp, warp.file);
-    else
-      runChain(warp, kernel.chain.data() + whole.chain);
+    runChain(kernel, warp, block);
+    block = warp.block;
     return true;
   }
   for (; inst != end; ++inst)
@@ -341,8 +381,8 @@ template <bool Watched> Stop WarpRun<Watched>::run() {
   enum { Pushed = 1, Yielding = 2 }; // why the next block does not simply follow
   for (;;) {
     unsigned bend = 0;
-    const Block &block = blocks[current];
-    if (execute(current, insts + inst, insts + block.last)) {
+    if (execute(current, insts + inst, insts + blocks[current].last)) {
+      const Block &block = blocks[current];
       if (block.backward) {
         if (Watched && block.order < blocks[warp.loop].order)
           warp.loop = current;

@@ -527,13 +527,17 @@ Decoder::Address Decoder::useAddress(unsigned n, Space space) {
     return {space, bits, op.offset};
   }
   Space named = space;
-  std::uint32_t id = addressConstant(base, op.offset, 64, named);
+  bool immediate = base.kind == Operand::Immediate;
+  // The offset stays apart, so that accesses to one variable have one base.
+  std::uint32_t id = addressConstant(base, immediate ? op.offset : 0, 64, named);
   if (named == Space::Param || named == Space::Const)
     named = Space::Global;
-  if (!anySpace && base.kind != Operand::Immediate && named != space)
+  if (!anySpace && !immediate && named != space)
     fail(describe(base) + " is not in the space of the instruction");
   append(id, false);
-  return {base.kind == Operand::Immediate ? space : named, 64, 0};
+  if (immediate)
+    return {space, 64, 0};
+  return {named, 64, op.offset};
 }
 
 bool Decoder::isKernelParameter(unsigned n) const {

@@ -81,7 +81,7 @@ planemu_jit_run Tier::compile(std::uint32_t block) {
     if (states[n].code || states[n].entered < threshold / 4)
       continue;
     auto first = static_cast<std::uint32_t>(steps.size());
-    for (std::uint32_t at = kernel.blocks[n].chain; kernel.chain[at].chained != endOfChain; ++at)
+    for (std::uint32_t at = kernel.blocks[n].chain; at < kernel.blocks[n].chainEnd; ++at)
       steps.push_back(describe(kernel.chain[at], kernel.notes[at]));
     blocks.push_back({first, static_cast<std::uint32_t>(steps.size()) - first});
     numbers.push_back(n);

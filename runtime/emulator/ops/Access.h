@@ -159,34 +159,53 @@ struct Strided {
   u64 stride;
 };
 
-/// What most warps do: all lanes access one region, lane n at n times a stride from lane 0. Null if
-/// it is not so.
-template <Where Space, class Base, u32 RowBytes>
-inline Strided strided(Warp &w, const Inst &i, u32 slot, s64 offset) {
-  const char *const addresses = w.file + slot;
+/// Of an Inst that makes a note of its addresses, `note` being where its operands have the offset.
+inline void noteNotSo(Warp &w, const Inst &i, const u32 *note) {
+  if (i.flags & Inst::MakesNote)
+    at<AddressNote>(w, *note)->stride = AddressNote::NotSo;
+}
+
+/// The first of a register's lanes and how far they are from each other. The stride is NotSo if that
+/// is not the same for all; or backwards, or too far to be worth it.
+template <class Base> inline AddressNote lookAt(const char *addresses) {
   Base first, second, last;
   std::memcpy(&first, addresses, sizeof(Base));
   std::memcpy(&second, addresses + sizeof(Base), sizeof(Base));
   const Base stride = second - first;
   std::memcpy(&last, addresses + 31 * sizeof(Base), sizeof(Base));
-  // Backwards, or too far apart to be worth it; or a look at one lane tells.
   if (stride > (1u << 20) || last - first != 31 * stride)
-    return {nullptr, 0};
-  V<Base> expected = V<Base>{0, 1, 2, 3, 4, 5, 6, 7} * stride + first, different = {};
+    return {first, AddressNote::NotSo};
+  V<Base> expected = to<Base>(Vu32{0, 1, 2, 3, 4, 5, 6, 7} * static_cast<u32>(stride)) + first;
+  V<Base> different = {};
   for (int c = 0; c < Chunks; ++c) {
     different |= load<Base>(addresses, c) ^ expected;
     expected += static_cast<Base>(Chunk * stride);
   }
-  if (!allZero<Base>(different))
+  return {first, allZero<Base>(different) ? stride : AddressNote::NotSo};
+}
+
+/// What most warps do: all lanes access one region, lane n at n times a stride from lane 0. Null if
+/// it is not so. `note`: as of noteNotSo.
+template <Where Space, class Base, u32 RowBytes>
+inline Strided strided(Warp &w, const Inst &i, u32 slot, s64 offset, const u32 *note) {
+  AddressNote lanes;
+  if (i.flags & Inst::ReadsNote) {
+    lanes = *at<AddressNote>(w, *note);
+  } else {
+    lanes = lookAt<Base>(w.file + slot);
+    if (i.flags & Inst::MakesNote)
+      *at<AddressNote>(w, *note) = lanes;
+  }
+  if (lanes.stride == AddressNote::NotSo)
     return {nullptr, 0};
-  u64 address = static_cast<Base>(first + static_cast<Base>(offset));
-  u64 bytes = 31ull * stride + RowBytes;
+  const u64 address = static_cast<Base>(static_cast<Base>(lanes.first) + static_cast<Base>(offset));
+  const u64 bytes = 31 * lanes.stride + RowBytes;
   RegionRef region = regionOf<Space>(w, i);
   u64 inside = address - region.low;
   if (inside >= region.size || bytes > region.size - inside ||
-      ((address | stride) & (RowBytes - 1)))
+      ((address | lanes.stride) & (RowBytes - 1)))
     return {nullptr, 0};
-  return {reinterpret_cast<char *>(address + region.delta), stride};
+  return {reinterpret_cast<char *>(address + region.delta), lanes.stride};
 }
 
 /// Host addresses of the first `Lanes` lanes, if all their rows are valid and in the region of last

@@ -154,27 +154,48 @@ template <Where Space, class Base, class T, class R, int N>
   }
 }
 
+/// All lanes, if their rows are equally far from each other. False: they are not, and nothing is done.
 /// T: element in memory, signed if it extends with its sign. R: unsigned type of the registers.
 template <Where Space, class Base, class T, class R, int N>
-static void loadRows(Warp &w, const Inst &i) {
+[[gnu::always_inline]] inline bool loadTogether(Warp &w, const Inst &i) {
+  char *const file = w.file;
+  const u32 *const ops = i.ops;
+  u32 slots[N];
+  for (int n = 0; n < N; ++n)
+    slots[n] = ops[n];
+  Strided from = strided<Space, Base, N * sizeof(T)>(w, i, ops[N], i.imm, ops + N + 1);
+  if (!from.first) [[unlikely]]
+    return false;
+  if (from.stride == N * sizeof(T)) [[likely]]
+    loadContiguous<T, R, N>(file, slots, from.first);
+  else if (from.stride == 0)
+    loadUniform<T, R, N>(file, slots, from.first);
+  else
+    loadStrided<T, R, N>(file, slots, from);
+  return true;
+}
+
+template <Where Space, class Base, class T, class R, int N>
+[[gnu::noinline]] static void loadRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
+  if (mask != ~0u)
+    noteNotSo(w, i, i.ops + N + 1);
   if (!mask)
     return;
+  if constexpr (Space != Where::Local)
+    if (mask == ~0u && !w.observer && loadTogether<Space, Base, T, R, N>(w, i)) [[likely]]
+      return;
   u32 slots[N];
   std::copy(i.ops, i.ops + N, slots);
-  if constexpr (Space != Where::Local) {
-    if (mask == ~0u && !w.observer) [[likely]] {
-      Strided from = strided<Space, Base, N * sizeof(T)>(w, i, i.ops[N], i.imm);
-      if (from.first) [[likely]] {
-        if (from.stride == N * sizeof(T))
-          return loadContiguous<T, R, N>(w.file, slots, from.first);
-        if (from.stride == 0)
-          return loadUniform<T, R, N>(w.file, slots, from.first);
-        return loadStrided<T, R, N>(w.file, slots, from);
-      }
-    }
-  }
   loadApart<Space, Base, T, R, N>(w, i, mask, slots);
+}
+
+/// In a chain.
+template <Where Space, class Base, class T, class R, int N>
+static void loadChained(Warp &w, const Inst &i) {
+  if (executing(w, i) != ~0u || !loadTogether<Space, Base, T, R, N>(w, i)) [[unlikely]]
+    loadRows<Space, Base, T, R, N>(w, i);
+  PLANEMU_GO_ON(w, i);
 }
 
 /// What the registers hold, as rows in memory.
@@ -222,21 +243,42 @@ template <Where Space, class Base, class T, class R, int N>
   }
 }
 
+/// All lanes, if their rows lie one after the other. False: they do not, and nothing is done.
 template <Where Space, class Base, class T, class R, int N>
-static void storeRows(Warp &w, const Inst &i) {
+[[gnu::always_inline]] inline bool storeTogether(Warp &w, const Inst &i) {
+  char *const file = w.file;
+  const u32 *const ops = i.ops;
+  u32 slots[N];
+  for (int n = 0; n < N; ++n)
+    slots[n] = ops[1 + n];
+  Strided into = strided<Space, Base, N * sizeof(T)>(w, i, ops[0], i.imm, ops + 1 + N);
+  if (!into.first || into.stride != N * sizeof(T)) [[unlikely]]
+    return false;
+  storeContiguous<T, R, N>(file, slots, into.first);
+  return true;
+}
+
+template <Where Space, class Base, class T, class R, int N>
+[[gnu::noinline]] static void storeRows(Warp &w, const Inst &i) {
   u32 mask = executing(w, i);
+  if (mask != ~0u)
+    noteNotSo(w, i, i.ops + 1 + N);
   if (!mask)
     return;
+  if constexpr (Space != Where::Local)
+    if (mask == ~0u && !w.observer && storeTogether<Space, Base, T, R, N>(w, i)) [[likely]]
+      return;
   u32 slots[N];
   std::copy(i.ops + 1, i.ops + 1 + N, slots);
-  if constexpr (Space != Where::Local) {
-    if (mask == ~0u && !w.observer) [[likely]] {
-      Strided into = strided<Space, Base, N * sizeof(T)>(w, i, i.ops[0], i.imm);
-      if (into.first && into.stride == N * sizeof(T)) [[likely]]
-        return storeContiguous<T, R, N>(w.file, slots, into.first);
-    }
-  }
   storeApart<Space, Base, T, R, N>(w, i, mask, slots);
+}
+
+/// In a chain.
+template <Where Space, class Base, class T, class R, int N>
+static void storeChained(Warp &w, const Inst &i) {
+  if (executing(w, i) != ~0u || !storeTogether<Space, Base, T, R, N>(w, i)) [[unlikely]]
+    storeRows<Space, Base, T, R, N>(w, i);
+  PLANEMU_GO_ON(w, i);
 }
 
 // --- Choosing ---------------------------------------------------------------
@@ -252,8 +294,13 @@ struct Form {
 } // namespace
 
 template <Where Space, class Base, class T, class R, int N> static Exec rowsOf(const Form &f) {
-  return f.isStore ? chain<storeRows<Space, Base, Unsigned<T>, R, N>>
-                   : chain<loadRows<Space, Base, T, R, N>>;
+  using U = Unsigned<T>;
+#if defined(__AVX2__)
+  if constexpr (Space != Where::Local && N == 1)
+    return f.isStore ? Exec(storeRows<Space, Base, U, R, N>, storeChained<Space, Base, U, R, N>)
+                     : Exec(loadRows<Space, Base, T, R, N>, loadChained<Space, Base, T, R, N>);
+#endif
+  return f.isStore ? chain<storeRows<Space, Base, U, R, N>> : chain<loadRows<Space, Base, T, R, N>>;
 }
 
 template <Where Space, class Base, class T, class R> static Exec byCount(const Form &f) {
@@ -469,8 +516,7 @@ static void loadAndWiden(Decoder &d, Space space, unsigned order, unsigned count
   Exec run = find({whereOf(d, address.space), address.baseBits, type, 16, count, false});
   if (!run)
     d.failType(type);
-  d.emitList(run, address.offset, order);
-  d.needsRegionCache();
+  d.emitAccess(run, count, address.offset, order);
   for (unsigned n = 0; n < count; ++n) {
     if (d.defWide(d.operand(0).parts[n], type) != 32)
       d.fail("registers of different widths");
@@ -499,9 +545,8 @@ static void selectWideLd(Decoder &d, Space space, const Ordering &ordering) {
   d.defHalf(to, 0);
   d.defHalf(to, 1);
   Decoder::Address address = d.useAddress(1, space);
-  d.emitList(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, false}),
-             address.offset, ordering.flags);
-  d.needsRegionCache();
+  d.emitAccess(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, false}), 2,
+               address.offset, ordering.flags);
   if (ordering.flags & Inst::Acquire)
     d.emitBeside(InstClass::Fence, fenceAll);
 }
@@ -512,9 +557,8 @@ static void selectWideSt(Decoder &d, Space space, const Ordering &ordering) {
   Decoder::Address address = d.useAddress(0, space);
   d.useHalf(elementsOf(d, 1, 1), 0);
   d.useHalf(elementsOf(d, 1, 1), 1);
-  d.emitList(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, true}),
-             address.offset, ordering.flags);
-  d.needsRegionCache();
+  d.emitAccess(find({whereOf(d, address.space), address.baseBits, Type::B64, 64, 2, true}), 0,
+               address.offset, ordering.flags);
 }
 
 void selectLd(Decoder &d) {
@@ -558,8 +602,7 @@ void selectLd(Decoder &d) {
   Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, false});
   if (!run)
     d.failType(type);
-  d.emitList(run, address.offset, order);
-  d.needsRegionCache();
+  d.emitAccess(run, count, address.offset, order);
   if (count == 1 && !ordering.modifier)
     d.noteWeakRead();
   if (order & Inst::Acquire)
@@ -592,8 +635,7 @@ void selectSt(Decoder &d) {
   Exec run = find({whereOf(d, address.space), address.baseBits, type, bits, count, true});
   if (!run)
     d.failType(type);
-  d.emitList(run, address.offset, order);
-  d.needsRegionCache();
+  d.emitAccess(run, 0, address.offset, order);
 }
 
 } // namespace planemu::PLANEMU_ISA
