@@ -8,8 +8,9 @@
  *   PLANEMU_TARGET     the reported device: gb10 (default), h200, or sm_NN
  *   PLANEMU_THREADS    worker threads, 1 to 1024; default one per core
  *   PLANEMU_MAX_STEPS  warp instructions one warp may execute in a launch
- *   PLANEMU_CHECKS     checks to turn on, a list of mem, init, race, sync, or all; what they find is
- *                      printed on stderr as it is found, so that any program can be checked
+ *   PLANEMU_CHECKS     checks to turn on, a list of mem, init, race, sync, or all (these four), and
+ *                      reads (a stricter init); what they find is printed on stderr as it is found,
+ *                      so that any program can be checked
  *   PLANEMU_JIT        0 (default), 1: kernels that run for long are compiled, always: all are
  * An empty value counts as none. One that makes no sense fails cuInit, and the reason is printed.
  *
@@ -89,13 +90,17 @@ enum planemu_check {
    * known. Without it they only have to stay inside one allocation, and be aligned. */
   PLANEMU_CHECK_MEM = 1,
   /* Bytes are written before they are read: global, shared and local memory, and shared memory
-   * that a cp.async has not been waited for. */
+   * that a cp.async has not been waited for. A value that nothing wrote may be loaded; it is found
+   * where a result depends on it. */
   PLANEMU_CHECK_INIT = 2,
   /* Conflicting accesses of two threads are ordered by barriers, or by fences and atomics of
    * sufficient scope; in shared memory, and in global memory within one launch. */
   PLANEMU_CHECK_RACE = 4,
   /* Warp-wide instructions are executed by the lanes their member masks name. */
   PLANEMU_CHECK_SYNC = 8,
+  /* With PLANEMU_CHECK_INIT: what nothing wrote is not even loaded. Compilers load more than they need,
+   * so this is for kernels that are known not to. */
+  PLANEMU_CHECK_READS = 16,
 };
 
 /* Turns on the checks of `checks`, a union of planemu_check, for memory that is allocated and

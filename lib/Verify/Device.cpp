@@ -199,8 +199,9 @@ std::string Device::launch(CUfunction function, std::array<uint32_t, 3> grid,
 
 void Device::setChecks(bool on) {
   if (cu->planemu_set_checks)
-    cu->planemu_set_checks(
-        on ? PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC : 0);
+    cu->planemu_set_checks(on ? PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_READS |
+                                    PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC
+                              : 0);
 }
 void Device::setScheduleSeed(uint64_t seed) {
   if (cu->planemu_set_schedule_seed)

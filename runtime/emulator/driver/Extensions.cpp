@@ -28,6 +28,7 @@ CUresult Driver::setChecks(const std::string &list) {
       {"init", PLANEMU_CHECK_INIT},
       {"race", PLANEMU_CHECK_RACE},
       {"sync", PLANEMU_CHECK_SYNC},
+      {"reads", PLANEMU_CHECK_INIT | PLANEMU_CHECK_READS},
       {"all", PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC}};
   std::stringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
@@ -35,7 +36,8 @@ CUresult Driver::setChecks(const std::string &list) {
                               [&](const auto &row) { return word == row.name; });
     if (found == std::end(Names))
       return failWith(CUDA_ERROR_NOT_INITIALIZED,
-                      "PLANEMU_CHECKS has '" + word + "', known are mem, init, race, sync, all");
+                      "PLANEMU_CHECKS has '" + word +
+                          "', known are mem, init, race, sync, reads, all");
     checks |= found->check;
   }
   findings.print();

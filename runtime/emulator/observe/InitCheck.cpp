@@ -1,6 +1,7 @@
 //===- InitCheck.cpp - reads of bytes that nobody wrote -------------------===//
 
 #include "runtime/emulator/observe/InitCheck.h"
+#include "planemu/planemu.h"
 
 #include <cstring>
 
@@ -55,7 +56,7 @@ void InitCheck::loadUndefined(const Warp &warp, const Inst &inst, const Row &row
                               const std::uint8_t *bits, std::uint32_t first) {
   Origin origin{inst.line, row.lane, row.host + first, row.bytes - first};
   const InstFlow &how = flowOf(warp, inst);
-  if (how.flow != Flow::Load || row.bytes > MostBytes)
+  if (how.flow != Flow::Load || row.bytes > MostBytes || launch.has(PLANEMU_CHECK_READS))
     return report(warp, origin);
   const std::uint32_t elements = how.operands - 1u, bytes = row.bytes / elements;
   for (std::uint32_t n = 0; n < elements; ++n) {
