@@ -33,7 +33,7 @@ struct Warp;
 struct Inst;
 using Run = void (*)(Warp &, const Inst &);
 
-/// What a reader of an instruction's result may read instead (Finish.cpp).
+/// What a reader of an instruction's result may read instead (Chains.cpp).
 enum class Effect : std::uint8_t {
   Other,
   Copy,      // d = a

@@ -308,16 +308,18 @@ private:
   // Finish.cpp: from virtual registers to the final Kernel
   void finish();
   void strengthenReads(const std::vector<std::uint32_t> &reachable);
-  void linkChains();
   void orderBlocks(std::vector<std::uint32_t> &reachable);
   Liveness findLiveness(const std::vector<std::uint32_t> &reachable);
   void layOutStack();
   void dropSaves(const std::vector<std::uint32_t> &reachable);
   void assignSlots(const std::vector<std::uint32_t> &reachable);
-  void readThrough(PendingBlock &block);
-  unsigned shareAddresses(PendingBlock &block);
-  void leaveOut(PendingBlock &block, std::vector<bool> &live);
   template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
+
+  // Chains.cpp: the part of that which concerns chains
+  void readThrough(PendingBlock &block);
+  void leaveOut(PendingBlock &block, std::vector<bool> &live);
+  unsigned shareAddresses(PendingBlock &block);
+  void linkChains();
 
   const PtxModule &module;
   const ModuleLayout &layout;
