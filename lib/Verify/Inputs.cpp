@@ -32,6 +32,7 @@ private:
 
   std::vector<float> values(int64_t count, int64_t rows);
   std::vector<int64_t> shuffled(int64_t count);
+  int64_t length(int64_t row, int64_t rows, int64_t context);
   float normal() { return gaussian(random); }
   float uniform(float low, float high) {
     return low + (high - low) * float(random() >> 11) * 0x1p-53f;
@@ -131,22 +132,6 @@ static int64_t oneSlot(int64_t position, int64_t context, int64_t kvBlock) {
   return context - kvBlock - position / kvBlock * kvBlock + position % kvBlock;
 }
 
-/// Rows of a step have lengths of all kinds; one row alone has another in each class.
-static int64_t lengthKindOf(InputClass inputClass) {
-  switch (inputClass) {
-  case InputClass::Outliers:
-    return 6;
-  case InputClass::Denormals:
-    return 3;
-  case InputClass::Equal:
-    return 4;
-  case InputClass::Zeros:
-    return 5;
-  default:
-    return 0;
-  }
-}
-
 static plan::PagedAttentionOp attentionOf(Operation *neighbour) {
   auto found = neighbour->getBlock()->getOps<plan::PagedAttentionOp>();
   return found.empty() ? plan::PagedAttentionOp() : *found.begin();
@@ -170,6 +155,58 @@ static void normaliseKeys(std::vector<float> &qkv, int64_t columns, plan::GdnRec
       for (int64_t i = 0; i < keyDim; ++i)
         head[i] /= std::sqrt(sum);
     }
+}
+
+/// How many positions a row of a step attends to.
+int64_t Generator::length(int64_t row, int64_t rows, int64_t context) {
+  auto atMost = [&](int64_t length) { return std::min(context, length); };
+  auto any = [&] {
+    int64_t block = int64_t(random() % (context / kvBlock));
+    return block * kvBlock + 1 + int64_t(random() % std::max<int64_t>(kvBlock - 1, 1));
+  };
+  switch (inputClass) {
+  case InputClass::Lengths:
+    return atMost(kvBlock * (1 + (row + seed) % 3) + 1 - row % 3);
+  case InputClass::FullContext:
+    return context;
+  case InputClass::NoContext:
+    return 0;
+  case InputClass::OneSequence:
+    return oneLength(context);
+  default:
+    break;
+  }
+  // Several rows have lengths of all kinds; one row alone has another in each class. 128 positions end
+  // where a slice may.
+  if (rows == 1)
+    switch (inputClass) {
+    case InputClass::Outliers:
+      return atMost(kvBlock + 1);
+    case InputClass::Denormals:
+      return atMost(128);
+    case InputClass::Equal:
+      return atMost(129);
+    case InputClass::Zeros:
+      return 1;
+    default:
+      return any();
+    }
+  switch (row) {
+  case 1:
+    return 0;
+  case 2:
+    return context;
+  case 3:
+    return atMost(128);
+  case 4:
+    return atMost(129);
+  case 5:
+    return 1;
+  case 6:
+    return atMost(kvBlock + 1);
+  default:
+    return any();
+  }
 }
 
 Input Generator::edge(BlockArgument argument, RankedTensorType type) {
@@ -210,24 +247,9 @@ Input Generator::edge(BlockArgument argument, RankedTensorType type) {
       return pack<int32_t>(blocks);
     }
     if (is(op.getSeqLens())) {
-      int64_t most = contextOf(op, kvBlock);
       std::vector<int64_t> lengths;
-      for (int64_t r = 0; r < rows; ++r) {
-        int64_t kind = rows > 1 ? r : lengthKindOf(inputClass);
-        lengths.push_back(inputClass == InputClass::Lengths
-                              ? std::min<int64_t>(most, kvBlock * (1 + (r + seed) % 3) + 1 - r % 3)
-                          : inputClass == InputClass::FullContext ? most
-                          : inputClass == InputClass::NoContext   ? 0
-                          : inputClass == InputClass::OneSequence ? oneLength(most)
-                          : kind == 1                             ? 0
-                          : kind == 2                             ? most
-                          : kind == 3 ? std::min<int64_t>(most, 128) // ends where a slice may
-                          : kind == 4 ? std::min<int64_t>(most, 129)
-                          : kind == 5 ? 1
-                          : kind == 6 ? std::min<int64_t>(most, kvBlock + 1)
-                                      : random() % (most / kvBlock) * kvBlock + 1 +
-                                            random() % std::max<int64_t>(kvBlock - 1, 1));
-      }
+      for (int64_t r = 0; r < rows; ++r)
+        lengths.push_back(length(r, rows, contextOf(op, kvBlock)));
       return pack<int32_t>(lengths);
     }
   }
