@@ -37,8 +37,8 @@ Result<std::shared_ptr<const Device>> Device::open(const std::string &name,
                      "checks, counters, a schedule seed and a target are the emulator's, device {} "
                      "has none of them",
                      name);
-  constexpr uint32_t knownChecks =
-      PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC;
+  constexpr uint32_t knownChecks = PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE |
+                                   PLANEMU_CHECK_SYNC | PLANEMU_CHECK_READS;
   if (settings.checks & ~knownChecks)
     return makeError(ErrorKind::Usage, "checks {:#x} are unknown, known are {:#x}",
                      settings.checks & ~knownChecks, knownChecks);

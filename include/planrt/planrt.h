@@ -149,10 +149,11 @@ typedef struct planrt_device planrt_device;
 
 /* What the emulator checks while kernels run. Values are those of planemu.h. Since 0.2. */
 typedef enum planrt_check {
-  PLANRT_CHECK_MEM = 1,  /* accesses stay inside one tensor, aligned, and not in freed memory */
-  PLANRT_CHECK_INIT = 2, /* bytes are written before they are read */
-  PLANRT_CHECK_RACE = 4, /* conflicting accesses of two threads are ordered */
-  PLANRT_CHECK_SYNC = 8  /* warp-wide instructions are executed by the lanes they name */
+  PLANRT_CHECK_MEM = 1,   /* accesses stay inside one tensor, aligned, and not in freed memory */
+  PLANRT_CHECK_INIT = 2,  /* bytes are written before a result depends on them */
+  PLANRT_CHECK_RACE = 4,  /* conflicting accesses of two threads are ordered */
+  PLANRT_CHECK_SYNC = 8,  /* warp-wide instructions are executed by the lanes they name */
+  PLANRT_CHECK_READS = 16 /* with INIT: bytes are written before they are even loaded */
 } planrt_check;
 
 /* Receives a line about what planrt has chosen (the image of a kernel, a host thread's work), one

@@ -30,23 +30,23 @@ std::vector<std::string_view> tools::split(std::string_view text, char separator
 // Checks
 //===----------------------------------------------------------------------===//
 
-static constexpr std::pair<const char *, uint32_t> checks[] = {{"mem", PLANEMU_CHECK_MEM},
-                                                               {"init", PLANEMU_CHECK_INIT},
-                                                               {"race", PLANEMU_CHECK_RACE},
-                                                               {"sync", PLANEMU_CHECK_SYNC}};
+static constexpr std::pair<const char *, uint32_t> checks[] = {
+    {"mem", PLANEMU_CHECK_MEM},
+    {"init", PLANEMU_CHECK_INIT},
+    {"race", PLANEMU_CHECK_RACE},
+    {"sync", PLANEMU_CHECK_SYNC},
+    {"reads", PLANEMU_CHECK_INIT | PLANEMU_CHECK_READS}};
 
 Result<uint32_t> tools::parseChecks(std::string_view text) {
-  uint32_t all = 0, chosen = 0;
-  for (auto [name, bit] : checks)
-    all |= bit;
-  if (text == "all")
-    return all;
+  uint32_t chosen = 0;
+  if (text == "all") // that correct code of any compiler passes
+    return PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC;
   for (std::string_view word : split(text, ',')) {
     auto row = std::find_if(std::begin(checks), std::end(checks),
                             [&](const auto &check) { return check.first == word; });
     if (row == std::end(checks))
-      return usageError("there is no check \"{:.40}\", there are mem, init, race, sync and all",
-                        word);
+      return usageError(
+          "there is no check \"{:.40}\", there are mem, init, race, sync, reads and all", word);
     chosen |= row->second;
   }
   return chosen;
@@ -54,8 +54,8 @@ Result<uint32_t> tools::parseChecks(std::string_view text) {
 
 std::vector<std::string> tools::checkNames(uint32_t chosen) {
   std::vector<std::string> names;
-  for (auto [name, bit] : checks)
-    if (chosen & bit)
+  for (auto [name, bits] : checks)
+    if ((chosen & bits) == bits)
       names.emplace_back(name);
   return names;
 }

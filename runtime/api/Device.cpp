@@ -12,7 +12,8 @@ using namespace planrt::api;
 static_assert(int(PLANRT_CHECK_MEM) == PLANEMU_CHECK_MEM &&
               int(PLANRT_CHECK_INIT) == PLANEMU_CHECK_INIT &&
               int(PLANRT_CHECK_RACE) == PLANEMU_CHECK_RACE &&
-              int(PLANRT_CHECK_SYNC) == PLANEMU_CHECK_SYNC);
+              int(PLANRT_CHECK_SYNC) == PLANEMU_CHECK_SYNC &&
+              int(PLANRT_CHECK_READS) == PLANEMU_CHECK_READS);
 
 planrt_status planrt_device_open(const char *name, const planrt_device_options *options,
                                  planrt_device **out, planrt_error **error) {

@@ -31,7 +31,7 @@ const char *const planemutool::usage =
   --threads N        of the emulator; default: one a core
   --max-steps N      warp instructions a warp may execute before the launch is given up
   --seed S           permutes the order of CTAs and warps
-  --check LIST       mem, init, race, sync or all; with init an `out` buffer is not cleared
+  --check LIST       mem, init, race, sync or all (these), reads; with init an `out` buffer is not cleared
   --counters F.json  write what the launches did; - is the standard output
   --list             print the file's kernels
   --json             print one JSON object

@@ -25,7 +25,7 @@ const char *const planrun::usage =
   --dump-dir DIR     where to write them
   --compare reference  judge every launch by the reference, on the device's own inputs
   --threads N        of the emulator or the reference; default: one a core
-  --check LIST       mem, init, race, sync or all: what the emulator checks in every launch
+  --check LIST       mem, init, race, sync or all (these), reads: what the emulator checks in every launch
   --schedule-seed S  permutes the order in which the emulator runs CTAs and warps
   --counters F.json  count what the emulator does, write it, and print what the kernels cost
   --trace F.json     write when each group ran, for ui.perfetto.dev or chrome://tracing

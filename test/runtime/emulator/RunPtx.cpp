@@ -4,7 +4,7 @@
 //
 //   planemu-run FILE [--kernel NAME] [--grid X[,Y[,Z]]] [--block X[,Y[,Z]]] [--shared BYTES]
 //               [--threads N] [--seed N] [--max-steps N] [--repeat N] [--label TEXT]
-//               [--check mem,init,race,sync] [--arena] [--counters] [--log]
+//               [--check mem,init,race,sync,reads] [--arena] [--counters] [--log]
 //               ARG...
 //   ARG   in=TYPE:V,V,...    a buffer with these values; V*N repeats, A..B counts
 //         out=TYPE:COUNT     a buffer of zeros, printed after the run
@@ -122,11 +122,12 @@ static unsigned parseChecks(const std::string &list) {
   unsigned checks = 0;
   std::stringstream names(list);
   for (std::string name; std::getline(names, name, ',');)
-    checks |= name == "mem"    ? PLANEMU_CHECK_MEM
-              : name == "init" ? PLANEMU_CHECK_INIT
-              : name == "race" ? PLANEMU_CHECK_RACE
-              : name == "sync" ? PLANEMU_CHECK_SYNC
-                               : (die("no check '" + name + "'"), 0);
+    checks |= name == "mem"     ? PLANEMU_CHECK_MEM
+              : name == "init"  ? PLANEMU_CHECK_INIT
+              : name == "race"  ? PLANEMU_CHECK_RACE
+              : name == "sync"  ? PLANEMU_CHECK_SYNC
+              : name == "reads" ? PLANEMU_CHECK_INIT | PLANEMU_CHECK_READS
+                                : (die("no check '" + name + "'"), 0);
   return checks;
 }
 
