@@ -98,7 +98,7 @@ enum planemu_check {
   PLANEMU_CHECK_RACE = 4,
   /* Warp-wide instructions are executed by the lanes their member masks name. */
   PLANEMU_CHECK_SYNC = 8,
-  /* With PLANEMU_CHECK_INIT: what nothing wrote is not even loaded. Compilers load more than they need,
+  /* PLANEMU_CHECK_INIT, and what nothing wrote is not even loaded. Compilers load more than they need,
    * so this is for kernels that are known not to. */
   PLANEMU_CHECK_READS = 16,
 };

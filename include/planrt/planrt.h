@@ -153,7 +153,7 @@ typedef enum planrt_check {
   PLANRT_CHECK_INIT = 2,  /* bytes are written before a result depends on them */
   PLANRT_CHECK_RACE = 4,  /* conflicting accesses of two threads are ordered */
   PLANRT_CHECK_SYNC = 8,  /* warp-wide instructions are executed by the lanes they name */
-  PLANRT_CHECK_READS = 16 /* with INIT: bytes are written before they are even loaded */
+  PLANRT_CHECK_READS = 16 /* INIT, and bytes are written before they are even loaded */
 } planrt_check;
 
 /* Receives a line about what planrt has chosen (the image of a kernel, a host thread's work), one

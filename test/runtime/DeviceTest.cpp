@@ -133,10 +133,10 @@ TEST(emulator_options_are_judged) {
     return;
   planrt_device_options options;
   planrt_device_options_init(&options);
-  options.checks = 16 | PLANRT_CHECK_MEM;
+  options.checks = 32 | PLANRT_CHECK_MEM;
   Handles unknown;
   CHECK_EQ(open(unknown, options), PLANRT_ERR_ARGUMENT);
-  CHECK_CONTAINS(unknown.message, "checks 0x10 are unknown, known are 0xf");
+  CHECK_CONTAINS(unknown.message, "checks 0x20 are unknown, known are 0x1f");
   options.checks = 0;
   options.target = "gtx970";
   Handles target;

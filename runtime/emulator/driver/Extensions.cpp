@@ -137,7 +137,7 @@ int planemu_set_target(const char *target) {
 void planemu_set_checks(unsigned checks) {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
-  driver.checks = checks;
+  driver.checks = checks | (checks & PLANEMU_CHECK_READS ? unsigned(PLANEMU_CHECK_INIT) : 0);
   driver.observeMemory();
 }
 

@@ -126,7 +126,7 @@ static unsigned parseChecks(const std::string &list) {
               : name == "init"  ? PLANEMU_CHECK_INIT
               : name == "race"  ? PLANEMU_CHECK_RACE
               : name == "sync"  ? PLANEMU_CHECK_SYNC
-              : name == "reads" ? PLANEMU_CHECK_INIT | PLANEMU_CHECK_READS
+              : name == "reads" ? PLANEMU_CHECK_READS
                                 : (die("no check '" + name + "'"), 0);
   return checks;
 }
