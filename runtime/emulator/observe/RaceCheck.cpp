@@ -291,9 +291,21 @@ bool RaceCheck::storesTheSame(const Now &now, const RaceCell &cell, unsigned lan
   return std::memcmp(mine, other, count) == 0;
 }
 
-/// One lane accesses `bytes`, a mask, of the word at `host`.
+/// True if `lane` stores what `count` bytes of shared memory hold already: whichever of the two
+/// writes comes last, the value is one. Compilers store what several warps have computed alike.
+bool RaceCheck::storesWhatIsThere(const Now &now, unsigned lane, std::uint64_t host,
+                                  std::size_t count) const {
+  const Access &access = *now.access;
+  if (!access.data ||
+      host - reinterpret_cast<std::uint64_t>(now.warp->shared) >= now.warp->sharedBytes)
+    return false;
+  const char *mine = access.data + lane * access.bytes + (host - access.of(lane));
+  return std::memcmp(mine, reinterpret_cast<const char *>(host), count) == 0;
+}
+
+/// One lane accesses `bytes`, a mask, of the word at `host`; `words`: of so many words in a row.
 void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes,
-                     std::uint64_t host) {
+                     std::uint64_t host, unsigned words) {
   auto excused = [&](std::uint32_t id) {
     if (now.scope == Scope::Weak)
       return false;
@@ -309,7 +321,9 @@ void RaceCheck::word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_
           !storesTheSame(now, cell, lane, bytes, host))
         report(now, "two lanes write different values to the same bytes", lane, host, bytes,
                cell.write, cell.writeLane);
-    } else if (!ordered(now, cell.write, cell.writeLane, cell.writeMixed, lane)) {
+    } else if (!ordered(now, cell.write, cell.writeLane, cell.writeMixed, lane) &&
+               (isRead || !storesWhatIsThere(now, lane, host + __builtin_ctz(bytes),
+                                             words * __builtin_popcount(bytes)))) {
       report(now,
              isRead ? "a read of bytes that another thread writes, and nothing orders the two"
                     : "two writes of the same bytes by different threads, and nothing orders them",
@@ -362,9 +376,9 @@ inline void RaceCheck::row(const Now &now, RaceCells cells, std::uint64_t first,
                            std::uint64_t count, unsigned lane, std::uint64_t host) {
   AccessKind kind = now.access->kind;
   bool isRead = kind == AccessKind::Load || kind == AccessKind::AsyncLoad;
-  auto step = [&](RaceCell &cell, std::uint32_t bytes, std::uint64_t at) {
+  auto step = [&](RaceCell &cell, std::uint32_t bytes, std::uint64_t at, unsigned count) {
     if (!isRead || !readsQuietly(now, cell, lane, bytes))
-      word(now, cell, lane, bytes, at);
+      word(now, cell, lane, bytes, at, count);
   };
   const std::uint64_t end = first + count;
   for (std::uint64_t at = first; at < end;) {
@@ -374,7 +388,7 @@ inline void RaceCheck::row(const Now &now, RaceCells cells, std::uint64_t first,
       // Four words with one past have one future, unless it depends on what is in them.
       if (quad.split)
         quad = *words;
-      step(quad, 0xf, host + (at - first));
+      step(quad, 0xf, host + (at - first), 4);
       at += 16;
       continue;
     }
@@ -384,7 +398,7 @@ inline void RaceCheck::row(const Now &now, RaceCells cells, std::uint64_t first,
     }
     unsigned from = at % 4;
     unsigned here = static_cast<unsigned>(std::min<std::uint64_t>(4 - from, end - at));
-    step(words[at / 4 % 4], ((1u << here) - 1) << from, host + (at - first) - from);
+    step(words[at / 4 % 4], ((1u << here) - 1) << from, host + (at - first) - from, 1);
     at += here;
   }
 }

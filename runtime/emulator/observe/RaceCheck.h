@@ -24,10 +24,11 @@
 // Between the lanes of a warp the same holds lane by lane. A release to another warp counts for its
 // whole warp: that lanes were not brought together before it is not seen.
 //
-// Shuffles and votes order nothing. Two strong accesses of sufficient scope do not conflict;
+// Shuffles and votes order nothing. Two writes of one value to a word of shared memory do not conflict:
+// compilers let every warp store what all have computed. In global memory they do. Two strong accesses of sufficient scope do not conflict;
 // operations on an mbarrier are strong, and so is a read of the word that an atom.cas of the same
 // kernel compares, by the same register (the usual start of a loop around one). Lanes
-// that store different values to one word in one instruction do.
+// that store different values to one word in one instruction do conflict.
 //
 // An access after a read whose thread has told of it by a relaxed store alone counts as unordered, though
 // a write can often not be seen by such a read (values do not come out of thin air): algorithms that
@@ -110,9 +111,12 @@ private:
   std::uint32_t recordOf(Warp &warp, const Inst &inst, const Access &access, WarpState &state);
   bool ordered(const Now &now, std::uint32_t id, unsigned lane, bool mixed,
                unsigned currentLane) const;
-  void word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes, std::uint64_t host);
+  void word(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes, std::uint64_t host,
+            unsigned words);
   bool storesTheSame(const Now &now, const RaceCell &cell, unsigned lane, std::uint32_t bytes,
                      std::uint64_t host) const;
+  bool storesWhatIsThere(const Now &now, unsigned lane, std::uint64_t host,
+                         std::size_t count) const;
   void read(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
   bool readsQuietly(const Now &now, RaceCell &cell, unsigned lane, std::uint32_t bytes);
   void row(const Now &now, RaceCells cells, std::uint64_t first, std::uint64_t count, unsigned lane,

@@ -109,13 +109,14 @@ template <Where Space, class Base, class T, class R, int N>
     }
   formAddresses<Base>(w, i.ops[0], i.imm, rows.host);
   resolve<Space, RowBytes>(w, i, mask, storeNames[int(Space)], rows);
-  if (rows.whole) {
-    // Lanes do not overlap: what they store does not matter.
-    observe(w, i, AccessKind::Store, mask, RowBytes, rows);
+  if (rows.whole && !w.observer)
     return storeContiguous<T, R, N>(w.file, slots, rows.whole);
-  }
   storeContiguous<T, R, N>(w.file, slots, image);
   observe(w, i, AccessKind::Store, mask, RowBytes, rows, image);
+  if (rows.whole) {
+    std::memcpy(rows.whole, image, sizeof(image));
+    return;
+  }
   for (u32 left = mask; left; left &= left - 1) {
     int lane = __builtin_ctz(left);
     if (rows.host.of[lane])
