@@ -317,6 +317,8 @@ struct Kernel {
   std::vector<Parameter> parameters;
   std::uint32_t parameterBytes = 0;
   std::uint32_t staticShared = 0;  // bytes; dynamic shared memory starts after them
+  std::uint32_t toolkitShared = 0; // bytes of these that the toolkit's own code uses, zero at first
+  std::uint32_t toolkitSharedAt = 0;
   std::uint32_t dynamicAlign = 16; // of .extern .shared
   std::uint32_t localBytes = 0;    // of one thread, its stack included
   bool orderedCtas = false;        // run one after the other: the order decides sums of floats

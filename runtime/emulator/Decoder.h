@@ -331,9 +331,8 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> upperHalves;
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> constantIds;
   std::unordered_map<const Variable *, std::uint32_t> sharedOffsets;
-  std::optional<std::uint32_t> reservedShared; // where it starts, if the kernel asks
-  std::vector<Reference> references;           // of all Pendings
-  std::uint32_t appended = 0;                  // first reference of the Inst being built
+  std::vector<Reference> references; // of all Pendings
+  std::uint32_t appended = 0;        // first reference of the Inst being built
   std::vector<PendingBlock> blocks;
   std::vector<std::uint32_t> sequence; // blocks as they appear in the text
   std::vector<std::uint32_t> offsets;  // of each virtual, after assignSlots

@@ -256,14 +256,15 @@ std::uint32_t Decoder::specialRegister(std::string_view name, unsigned bits) {
       {"%reserved_smem_offset_end", ReservedBytes}};
   for (const auto &[row, offset] : Reserved)
     if (row == name) {
-      if (!reservedShared) {
+      if (!kernel->toolkitShared) {
         Variable region;
         region.name = name;
         region.align = 16;
         region.bytes = ReservedBytes;
-        reservedShared = allocate(kernel->staticShared, region);
+        kernel->toolkitSharedAt = allocate(kernel->staticShared, region);
+        kernel->toolkitShared = ReservedBytes;
       }
-      return constant(Constant::Bits, *reservedShared + offset, bits);
+      return constant(Constant::Bits, kernel->toolkitSharedAt + offset, bits);
     }
   if (name == "%reserved_smem_offset_cap")
     return constant(Constant::Bits, ReservedBytes, bits);

@@ -11,7 +11,10 @@ using namespace planemu;
 constexpr std::uint32_t MostBytes = 32;
 
 void InitCheck::start(const Warp *warps, unsigned count) {
+  const Kernel &kernel = *warps->launch->kernel;
   shared.assign(warps->sharedBytes, Unwritten);
+  if (kernel.toolkitShared)
+    std::memset(shared.data() + kernel.toolkitSharedAt, Written, kernel.toolkitShared);
   local.resize(warps->localBytes ? count : 0);
   for (std::vector<std::uint8_t> &bits : local)
     bits.assign(32ull * warps->localBytes, 0xff);
