@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "planemu/planemu.h"
+#include "runtime/emulator/SourceLine.h"
 #include "runtime/emulator/driver/Driver.h"
 #include "runtime/emulator/observe/LaunchObserver.h"
 
@@ -140,8 +141,8 @@ std::string planemu::describeFault(const Launch &launch) {
   std::string text = "kernel '" + launch.kernel->name + "'";
   if (!launch.label.empty())
     text += " (" + launch.label + ")";
-  text += ", PTX line " + std::to_string(f.line) + ", CTA " + triple(f.cta) + ", thread " +
-          triple(f.thread) + ": " + whatFailed(launch);
+  text += ", PTX line " + std::to_string(f.line) + sourceOf(*launch.ptx, f.line) + ", CTA " +
+          triple(f.cta) + ", thread " + triple(f.thread) + ": " + whatFailed(launch);
   std::string_view written = lineText(*launch.ptx, f.line);
   if (f.kind != FaultKind::Endless && !written.empty())
     text += ", in " + quoted(written);
@@ -319,11 +320,16 @@ CUresult planemu::prepareLaunch(Driver &driver, CUfunction handle, const LaunchS
     return failWith(result, "launch of kernel '" + kernel.name + "': " + why);
   };
   const unsigned *grid = shape.grid, *block = shape.block;
+  auto extents = [](const unsigned *of) {
+    return std::to_string(of[0]) + " x " + std::to_string(of[1]) + " x " + std::to_string(of[2]);
+  };
   if (!grid[0] || !grid[1] || !grid[2] || grid[0] > 0x7fffffff || grid[1] > 65535 ||
       grid[2] > 65535)
-    return refuse("bad grid");
+    return refuse("a grid of " + extents(grid) +
+                  " CTAs, expected 1 to 2147483647 by 1 to 65535 by 1 to 65535");
   if (!block[0] || !block[1] || !block[2] || block[0] > 1024 || block[1] > 1024 || block[2] > 64)
-    return refuse("bad block");
+    return refuse("a block of " + extents(block) +
+                  " threads, expected 1 to 1024 by 1 to 1024 by 1 to 64");
   std::uint64_t threads = std::uint64_t(block[0]) * block[1] * block[2];
   if (threads > kernel.maxThreads)
     return refuse(std::to_string(threads) + " threads a block, at most " +

@@ -3,6 +3,7 @@
 #include "runtime/emulator/observe/Findings.h"
 #include "runtime/emulator/Memory.h"
 #include "runtime/emulator/Ptx.h"
+#include "runtime/emulator/SourceLine.h"
 
 #include <cstdio>
 
@@ -21,7 +22,7 @@ static std::string triple(std::uint64_t linear, const std::uint32_t *extent) {
 static std::string describe(const Launch &launch, const Site &site) {
   std::string text = "PTX line " + std::to_string(site.line);
   if (launch.ptx)
-    text += ": " + std::string(lineText(*launch.ptx, site.line));
+    text += sourceOf(*launch.ptx, site.line) + ": " + std::string(lineText(*launch.ptx, site.line));
   return text + "\n    CTA " + triple(site.cta, launch.grid) + ", warp " +
          std::to_string(site.warp) + ", lane " + std::to_string(site.lane) + ", thread " +
          triple(site.warp * 32 + site.lane, launch.block);
