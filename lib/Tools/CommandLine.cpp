@@ -39,9 +39,11 @@ static constexpr std::pair<const char *, uint32_t> checks[] = {
 
 Result<uint32_t> tools::parseChecks(std::string_view text) {
   uint32_t chosen = 0;
-  if (text == "all") // that correct code of any compiler passes
-    return PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC;
   for (std::string_view word : split(text, ',')) {
+    if (word == "all") { // that correct code of any compiler passes
+      chosen |= PLANEMU_CHECK_MEM | PLANEMU_CHECK_INIT | PLANEMU_CHECK_RACE | PLANEMU_CHECK_SYNC;
+      continue;
+    }
     auto row = std::find_if(std::begin(checks), std::end(checks),
                             [&](const auto &check) { return check.first == word; });
     if (row == std::end(checks))

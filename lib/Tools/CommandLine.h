@@ -48,7 +48,7 @@ template <class T> Status takeNumber(const char *name, std::string_view text, T 
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// A union of planemu_check from "mem,init,race,sync,reads" or "all", which is the first four.
+/// A union of planemu_check from "mem,init,race,sync,reads"; "all" is the first four.
 Result<uint32_t> parseChecks(std::string_view text);
 /// The names of those checks, in that order.
 std::vector<std::string> checkNames(uint32_t checks);
