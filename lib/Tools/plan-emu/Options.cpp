@@ -27,7 +27,7 @@ const char *const planemutool::usage =
                      DTYPE is one of those or e4m3; bf16 and e4m3 are files of u16 and u8
   --repeat N         launch N times
   --cooperative      a cooperative launch: refused if the CTAs do not fit on the GPU at once
-  --target T         the GPU to report: gb10 (default), h200, sm_NN
+  --target T         the GPU to report: gb10, h200, sm_NN; default: the one the file is for
   --threads N        of the emulator; default: one a core
   --max-steps N      warp instructions a warp may execute before the launch is given up
   --seed S           permutes the order of CTAs and warps

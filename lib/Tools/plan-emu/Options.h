@@ -21,7 +21,7 @@ struct Options {
   uint32_t repeat = 1;
   bool cooperative = false;
 
-  std::string target; // empty: the emulator's default
+  std::string target; // empty: what the file is for
   uint32_t threads = 0;
   uint64_t maxSteps = 0;
   uint64_t seed = 0;

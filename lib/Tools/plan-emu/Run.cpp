@@ -19,11 +19,34 @@ using namespace planemutool;
 // The module
 //===----------------------------------------------------------------------===//
 
-Status Run::configure() {
-  if (!options.target.empty())
+/// The GPU that `.target sm_90a` asks for, sm_90; empty if the text has no such line.
+static std::string targetOf(std::string_view text) {
+  static constexpr std::string_view directive = ".target", prefix = "sm_";
+  for (std::string_view line : tools::split(text, '\n')) {
+    line = line.substr(0, line.find("//"));
+    size_t at = line.find(directive);
+    if (at == line.npos)
+      continue;
+    line.remove_prefix(at + directive.size());
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+    if (!line.starts_with(prefix))
+      return {};
+    size_t end = line.find_first_not_of("0123456789", prefix.size());
+    return std::string(line.substr(0, end));
+  }
+  return {};
+}
+
+Status Run::configure(std::string_view text) {
+  if (!options.target.empty()) {
     if (CUresult result = CUresult(emulator.planemu_set_target(options.target.c_str()));
         result != CUDA_SUCCESS)
       return emulator.check(result, fmt::format("there is no target \"{:.40}\"", options.target));
+  } else if (std::string target = targetOf(text); !target.empty()) {
+    // What is for sm_90a runs on sm_90 alone, and what is for sm_80 may want its shared memory. Of a GPU
+    // that is not known the default has to do.
+    emulator.planemu_set_target(target.c_str());
+  }
   if (options.threads)
     emulator.planemu_set_threads(options.threads);
   if (options.maxSteps)
@@ -60,17 +83,12 @@ static Status checkText(const std::string &file, std::string_view text) {
   return {};
 }
 
-Status Run::load(CUmodule &module) {
-  Result<Bytes> content = readFile(options.file);
-  if (!content.ok())
-    return content.takeError();
-  if (Status status = checkText(options.file, asText(*content)); !status.ok())
-    return status;
-  content->insert(content->end(), 16, std::byte(0)); // also if the file is empty
+Status Run::load(Bytes content, CUmodule &module) {
+  content.insert(content.end(), 16, std::byte(0)); // also if the file is empty
   std::vector<char> text(1 << 16);
   CUjit_option names[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {text.data(), reinterpret_cast<void *>(text.size())};
-  CUresult result = emulator.cuModuleLoadDataEx(&module, content->data(), 2, names, values);
+  CUresult result = emulator.cuModuleLoadDataEx(&module, content.data(), 2, names, values);
   if (result == CUDA_SUCCESS)
     log.assign(text.data(), strnlen(text.data(), text.size()));
   return emulator.check(result, "cannot be loaded", options.file);
@@ -112,9 +130,14 @@ Result<KernelInfo> Run::describe(CUfunction function) const {
 Result<std::vector<KernelInfo>> Run::open() {
   CUmodule module = nullptr;
   unsigned count = 0;
-  if (Status status = configure(); !status.ok())
+  Result<Bytes> content = readFile(options.file);
+  if (!content.ok())
+    return content.takeError();
+  if (Status status = checkText(options.file, asText(*content)); !status.ok())
     return status.takeError();
-  if (Status status = load(module); !status.ok())
+  if (Status status = configure(asText(*content)); !status.ok())
+    return status.takeError();
+  if (Status status = load(std::move(*content), module); !status.ok())
     return status.takeError();
   CUresult result = emulator.cuModuleGetFunctionCount(&count, module);
   std::vector<CUfunction> functions(count);

@@ -45,8 +45,8 @@ public:
                        RunResults &results);
 
 private:
-  planc::Status configure();
-  planc::Status load(CUmodule &module);
+  planc::Status configure(std::string_view text);
+  planc::Status load(planc::Bytes content, CUmodule &module);
   planc::Result<KernelInfo> describe(CUfunction function) const;
   planc::Status checkArguments(const KernelInfo &kernel,
                                const std::vector<Argument> &arguments) const;

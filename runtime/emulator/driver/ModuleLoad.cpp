@@ -84,7 +84,8 @@ static void load(Driver &driver, Module &module, std::string text) {
                    PtxError::Version);
   if (!targetRuns(ptx, driver.model->sm))
     throw PtxError("the module is for sm_" + std::to_string(ptx.target) + ptx.targetSuffix +
-                       ", the device is sm_" + std::to_string(driver.model->sm),
+                       ", the device is sm_" + std::to_string(driver.model->sm) +
+                       " (PLANEMU_TARGET chooses it)",
                    PtxError::Target);
   ModuleLayout layout;
   placeVariables(module, layout);
