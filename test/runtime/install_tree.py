@@ -9,6 +9,7 @@ EXPECTED = {
     *(f"bin/{tool}" for tool in TOOLS),
     *(f"LIB/{name}{version}" for name in VERSIONED for version in ("", ".0", ".VERSION")),
     "LIB/libplanemu.so", "LIB/planemu/libcuda.so.1", "LIB/planemu/libcudart.so.13", "LIB/pkgconfig/planrt.pc",
+    "LIB/planemu/libcuda.so", "LIB/planemu/libplanemu.so",
     "LIB/cmake/planc/planc-config.cmake", "LIB/cmake/planc/planc-config-version.cmake",
     "LIB/cmake/planc/planc-runtime.cmake", "LIB/cmake/planc/planc-runtime-CONFIG.cmake",
     "LIB/cmake/planc/planc-compiler.cmake", "LIB/cmake/planc/planc-compiler-CONFIG.cmake",
