@@ -185,7 +185,10 @@ static u64 convertLane(const Conversion &c, u64 raw) {
         value = value > 0 ? (value < 1 ? value : 1.0) : 0.0;
       if ((c.flags & Relu) && value <= 0)
         value = 0;
-      result = roundToFloat(c.to, static_cast<Round>(c.round), c.flags & Satfinite, value);
+      if (value != value && c.to == Type::F64 && c.from == Type::F32)
+        result = bits<u64>(value); // as the fast form does
+      else
+        result = roundToFloat(c.to, static_cast<Round>(c.round), c.flags & Satfinite, value);
       if ((c.flags & Ftz) && c.to == Type::F32 && !(result & 0x7f800000))
         result &= 0x80000000;
     }
@@ -412,8 +415,8 @@ static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round 
       return lanes<[](auto a) { return toBf16(a); }, u16, f32>;
     case Type::F16:
       return lanes<[](auto a) { return toF16(a); }, u16, f32>;
-    case Type::F64:
-      return lanes<[](auto a) { return canonical(to<f64>(a)); }, f64, f32>;
+    case Type::F64: // keeps what is in a NaN, as the host does: cuda_fp8.hpp counts on it
+      return lanes<[](auto a) { return to<f64>(a); }, f64, f32>;
     default:
       return nullptr;
     }

@@ -374,6 +374,9 @@ static void addSingles(std::vector<Form> &forms) {
             forms.push_back({text(modifiers.c_str(), to, from), to, from, [=, m = mode](u64 x) {
                                long double v = valueOf(from, x, ftz);
                                u64 code = encode(*to.format, m, sat ? saturated(v) : v);
+                               // Doubles keep what is in a NaN of f32, which becomes quiet.
+                               if (v != v && !sat && to.format == &F64 && from.format == &F32)
+                                 code |= (x & 0x80000000) << 32 | (x & 0x7fffff) << 29;
                                return ftz && to.format == &F32 ? flushed(code) : code;
                              }});
           }
