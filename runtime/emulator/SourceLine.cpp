@@ -7,7 +7,9 @@
 #include "runtime/emulator/SourceLine.h"
 #include "runtime/emulator/Ptx.h"
 
+#include <array>
 #include <charconv>
+#include <map>
 
 using namespace planemu;
 
@@ -57,25 +59,56 @@ static std::string_view fileName(std::string_view rest, unsigned number) {
   return {};
 }
 
+namespace {
+/// File, line and column, as .loc has them.
+using Place = std::array<unsigned, 3>;
+} // namespace
+
+static Place takePlace(std::string_view &text) {
+  Place place;
+  for (unsigned &number : place)
+    number = takeNumber(text);
+  return place;
+}
+
+static std::string describe(const PtxModule &module, const Place &place) {
+  std::string_view name = fileName(module.text, place[0]);
+  return name.empty() ? std::string() : std::string(name) + ":" + std::to_string(place[1]);
+}
+
 std::string planemu::sourceOf(const PtxModule &module, unsigned line) {
+  static constexpr std::string_view InlinedAt = "inlined_at";
   std::string_view rest = module.text;
-  unsigned file = 0, source = 0;
+  Place place = {};
+  std::map<Place, Place> callers; // of what was inlined, in this function
   for (; line && !rest.empty(); --line) {
     std::string_view text = takeLine(rest);
     if (text.starts_with(".loc") && text.find_first_of(Blanks) == 4) {
       text.remove_prefix(4);
-      unsigned here = takeNumber(text);
-      // Line 0: what the compiler made up.
-      if (unsigned number = takeNumber(text)) {
-        file = here;
-        source = number;
+      Place here = takePlace(text);
+      if (!here[1]) // what the compiler made up
+        continue;
+      place = here;
+      callers.erase(here);
+      if (std::size_t at = text.find(InlinedAt); at != std::string_view::npos) {
+        text.remove_prefix(at + InlinedAt.size());
+        callers[here] = takePlace(text);
       }
     } else if (text.starts_with('.') && (text.find(".entry") != std::string_view::npos ||
                                          text.find(".func") != std::string_view::npos)) {
-      source = 0;
+      place = {};
+      callers.clear();
     }
   }
-  std::string_view name = source ? fileName(module.text, file) : std::string_view();
-  return name.empty() ? std::string()
-                      : " (" + std::string(name) + ":" + std::to_string(source) + ")";
+  std::string text = describe(module, place);
+  if (text.empty())
+    return text;
+  Place outermost = place;
+  // Each step uses up a caller, so that lines which lead to each other end too.
+  for (auto found = callers.find(place); found != callers.end(); found = callers.find(outermost)) {
+    outermost = found->second;
+    callers.erase(found);
+  }
+  std::string user = outermost == place ? std::string() : describe(module, outermost);
+  return " (" + text + (user.empty() ? "" : ", inlined at " + user) + ")";
 }

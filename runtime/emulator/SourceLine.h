@@ -9,8 +9,8 @@ namespace planemu {
 
 struct PtxModule;
 
-/// " (FILE:LINE)" of the source that `line` was compiled from, as the module's .loc and .file say; empty
-/// if they do not.
+/// " (FILE:LINE)" of the source that `line` was compiled from, as the module's .loc and .file say, and where
+/// the kernel's own source had that inlined; empty if they do not say.
 std::string sourceOf(const PtxModule &module, unsigned line);
 
 } // namespace planemu
