@@ -320,10 +320,17 @@ struct Kernel {
   std::uint32_t toolkitShared = 0; // bytes of these that the toolkit's own code uses, zero at first
   std::uint32_t toolkitSharedAt = 0;
   std::uint32_t dynamicAlign = 16; // of .extern .shared
-  std::uint32_t localBytes = 0;    // of one thread, its stack included
-  bool orderedCtas = false;        // run one after the other: the order decides sums of floats
-  bool allocates = false;          // calls malloc or free
-  bool strongAccesses = false;     // a CTA may learn what others have done so far
+  /// A variable in shared memory, for messages; what is dynamic has no end.
+  struct SharedName {
+    std::string name;
+    std::uint32_t offset, bytes;
+  };
+  static constexpr std::uint32_t Endless = ~0u;
+  std::vector<SharedName> sharedNames;
+  std::uint32_t localBytes = 0; // of one thread, its stack included
+  bool orderedCtas = false;     // run one after the other: the order decides sums of floats
+  bool allocates = false;       // calls malloc or free
+  bool strongAccesses = false;  // a CTA may learn what others have done so far
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;
   std::uint32_t registersUsed = 0; // 32-bit registers after compaction, for cuFuncGetAttribute

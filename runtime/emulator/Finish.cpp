@@ -409,6 +409,9 @@ void Decoder::finish() {
     }
   if (dynamic)
     kernel->staticShared = dynamicBase;
+  for (Kernel::SharedName &shared : kernel->sharedNames)
+    if (shared.bytes == Kernel::Endless)
+      shared.offset = dynamicBase;
 
   std::vector<std::uint32_t> reachable;
   orderBlocks(reachable);

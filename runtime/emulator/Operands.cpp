@@ -444,11 +444,16 @@ std::uint32_t Decoder::sharedConstant(const Variable &variable, std::int64_t off
                                       unsigned bits) {
   if (variable.external) {
     kernel->dynamicAlign = std::max(kernel->dynamicAlign, variable.align);
+    if (sharedOffsets.try_emplace(&variable, 0).second)
+      kernel->sharedNames.push_back({variable.name, 0, Kernel::Endless});
     return constant(Constant::DynamicBase, static_cast<std::uint64_t>(offset), bits);
   }
   auto [found, fresh] = sharedOffsets.try_emplace(&variable, 0);
-  if (fresh)
+  if (fresh) {
     found->second = allocate(kernel->staticShared, variable);
+    kernel->sharedNames.push_back(
+        {variable.name, found->second, static_cast<std::uint32_t>(variable.bytes)});
+  }
   return constant(Constant::Bits, static_cast<std::uint64_t>(found->second + offset), bits);
 }
 

@@ -80,8 +80,13 @@ void Findings::clear() {
 std::string planemu::describeBytes(const Warp &warp, std::uint64_t host, std::uint32_t bytes) {
   std::string text = std::to_string(bytes) + (bytes == 1 ? " byte at " : " bytes at ");
   std::uint64_t shared = host - reinterpret_cast<std::uint64_t>(warp.shared);
-  if (shared < warp.sharedBytes)
-    return text + "shared memory + " + std::to_string(shared);
+  if (shared < warp.sharedBytes) {
+    text += "shared memory + " + std::to_string(shared);
+    for (const Kernel::SharedName &name : warp.launch->kernel->sharedNames)
+      if (std::uint64_t inside = shared - name.offset; inside < name.bytes)
+        return text + " (" + name.name + " + " + std::to_string(inside) + ")";
+    return text;
+  }
   std::uint64_t local = host - reinterpret_cast<std::uint64_t>(warp.local);
   if (local < 32ull * warp.localBytes)
     return text + "local memory + " + std::to_string(local % warp.localBytes);
