@@ -12,9 +12,9 @@
 // is of one kind.
 //
 // A block is there twice. `insts` has every statement, for warps whose lanes are apart and for those
-// that are watched. `chain` is for the others: an Inst there runs and goes on to the one behind it
-// by itself, and the block's last one to the next block, while all lanes go there; and moves and
-// conversions whose result nobody reads, or can read before they are done, are left out.
+// that are watched. `groupInsts` is for groups of warps (Group.cpp): an Inst there is executed for all
+// of them before the next; and moves and conversions whose result nobody reads, or can read before they
+// are done, are left out.
 //===----------------------------------------------------------------------===//
 
 #ifndef PLANEMU_CODE_H
@@ -33,7 +33,17 @@ struct Warp;
 struct Inst;
 using Run = void (*)(Warp &, const Inst &);
 
-/// What a reader of an instruction's result may read instead (Chains.cpp).
+/// Warps of one CTA at one place of the kernel, all 32 lanes of each.
+struct Group {
+  Warp *const *warps;
+  unsigned count;
+
+  Warp *const *begin() const { return warps; }
+  Warp *const *end() const { return warps + count; }
+};
+using RunGroup = void (*)(const Group &, const Inst &);
+
+/// What a reader of an instruction's result may read instead (GroupInsts.cpp).
 enum class Effect : std::uint8_t {
   Other,
   Copy,      // d = a
@@ -51,21 +61,21 @@ struct LaneCode {
 #endif
 };
 
-/// What stands in a chain for an instruction.
-struct ChainForm {
-  Run chained = nullptr;
+/// How a group executes an instruction.
+struct GroupForm {
+  RunGroup together = nullptr;
   const LaneCode *lanes = nullptr; // if it works on lanes
 };
 
-/// Forms for chains of an instruction whose only source has 16 bits, for where that source is...
+/// Forms for groups of an instruction whose only source has 16 bits, for where that source is...
 struct SourceForms {
-  ChainForm half[2] = {};      // a half of a b32
-  ChainForm e4m3[2] = {};      // what WidenE4m3 makes of a byte of a b16
-  ChainForm e4m3InB32[4] = {}; // or of a byte of a b32
+  GroupForm half[2] = {};      // a half of a b32
+  GroupForm e4m3[2] = {};      // what WidenE4m3 makes of a byte of a b16
+  GroupForm e4m3InB32[4] = {}; // or of a byte of a b32
 };
 
-/// How an instruction is executed: alone, and in a chain, if it has a form for that.
-struct Exec : ChainForm {
+/// How an instruction is executed: by a warp, and by a group, if it has a form for that.
+struct Exec : GroupForm {
   Run run = nullptr;
   Effect effect = Effect::Other;
   const SourceForms *forms = nullptr;
@@ -73,7 +83,7 @@ struct Exec : ChainForm {
   Exec() = default;
   /// A function, or a lambda that is one.
   template <std::convertible_to<Run> Function>
-  constexpr Exec(Function run, Run chained = nullptr) : ChainForm{chained}, run(run) {}
+  constexpr Exec(Function run, RunGroup together = nullptr) : GroupForm{together}, run(run) {}
   constexpr Exec with(Effect what) const {
     Exec exec = *this;
     exec.effect = what;
@@ -132,19 +142,6 @@ enum class InstClass : std::uint8_t {
 constexpr unsigned InstClassCount = static_cast<unsigned>(InstClass::Other) + 1;
 const char *nameOf(InstClass cls);
 
-/// How the chain of a block ends. It goes on at that of the next block while the lanes stay together.
-struct ChainEnding {
-  struct Way {
-    const Inst *first = nullptr; // of the next block's chain; null: the chain does not go there
-    std::uint32_t block = 0;
-    std::uint32_t count = 0; // of the block's instructions
-  };
-  Way target, next; // where the guard is true for all lanes, and where for none
-  std::uint32_t guard = 0, guardXor = 0;
-  std::uint32_t block = 0; // the one that ends
-  bool backward = false;   // as Block::backward
-};
-
 struct Inst {
   enum Flag : std::uint16_t {
     Sync = 1,     // waits for the lanes of its member mask, see Interpreter.cpp
@@ -154,18 +151,17 @@ struct Inst {
     Acquire = 16, // the access is followed by a fence of its scope
     Release = 32, // the access is preceded by one
     List = 64,    // the operands are in `ops`
-    // In a chain, of what has its addresses in a register: Inst::ops goes on with the file offset of
-    // an AddressNote. The first access of a block by that register makes the note, others read it.
+    // In groupInsts, of what has its addresses in a register: Inst::ops goes on with the file offset
+    // of an AddressNote. The first access of a block by that register makes the note, others read it.
     MakesNote = 128,
     ReadsNote = 256,
   };
 
   Run run = nullptr;
-  Run chained = nullptr; // in Kernel::chain: runs this and all that follows
+  RunGroup together = nullptr;
   union {
-    std::uint32_t s[6] = {};   // operands in the order of the decoder's calls
-    const std::uint32_t *ops;  // List: the same, elsewhere
-    const ChainEnding *ending; // of the Inst that ends a chain
+    std::uint32_t s[6] = {};  // operands in the order of the decoder's calls
+    const std::uint32_t *ops; // List: the same, elsewhere
   };
   std::uint32_t guard = 0;    // predicate
   std::uint32_t guardXor = 0; // all ones: @!%p
@@ -191,6 +187,10 @@ inline const std::uint32_t *operandsOf(const Inst &inst) {
 /// `next`.
 enum class Ending : std::uint8_t { Next, Branch, Switch, Exit, Barrier, Trap };
 
+/// Of a Branch one of whose successors goes on to the other one, and does nothing that needs other lanes:
+/// which one that is. `if (lane == 0) ...` is one.
+enum class Aside : std::uint8_t { None, Target, Next };
+
 struct BarrierSpec {
   enum Kind : std::uint8_t { Sync, Arrive, RedPopc, RedAnd, RedOr };
   Kind kind = Sync;
@@ -203,12 +203,12 @@ struct BarrierSpec {
 };
 
 struct Block {
-  std::uint32_t first = 0, last = 0; // of Kernel::insts; last is exclusive
-  std::uint32_t chain = 0;           // of Kernel::chain
-  std::uint32_t chainEnd = 0;        // the Inst of it that ends this block's
+  std::uint32_t first = 0, last = 0;           // of Kernel::insts; last is exclusive
+  std::uint32_t groupFirst = 0, groupLast = 0; // of Kernel::groupInsts; the same
   Ending ending = Ending::Next;
   InstClass cls = InstClass::Part; // of the ending
   bool backward = false;           // some successor does not come later in `order`
+  Aside aside = Aside::None;
   std::uint32_t guard = 0, guardXor = 0;
   std::uint32_t target = 0;           // Branch
   std::uint32_t next = 0;             // successor of the lanes that do not take the ending
@@ -261,8 +261,8 @@ struct Constant {
   bool perCta() const { return kind >= CtaidX; }
 };
 
-/// What a JIT compiler must know of an Inst of a chain.
-struct ChainNote {
+/// What a JIT compiler must know of an Inst of groupInsts.
+struct LaneNote {
   const LaneCode *lanes = nullptr; // if it works on lanes
   std::uint32_t operands = 0;      // their number
   std::uint32_t written = 0;       // bit n: operand n is a destination; of the first 32
@@ -296,13 +296,12 @@ struct Slot {
 
 struct Kernel {
   std::string name;
-  std::vector<Inst> insts, chain;
-  std::vector<ChainNote> notes;            // of chain, one each
+  std::vector<Inst> insts, groupInsts;
+  std::vector<LaneNote> notes;             // of groupInsts, one each
   std::vector<InstClass> classes;          // of insts, one each
   std::vector<InstFlow> flows;             // of insts, one each
   std::vector<std::uint32_t> operandStore; // what Inst::ops points into
   std::vector<Block> blocks;               // 0 is the entry
-  std::vector<ChainEnding> endings;        // of blocks, one each
   std::vector<BarrierSpec> barriers;
   std::vector<Constant> constants;
   std::vector<Slot> readFirst; // may be read before anything is written: zero at CTA start
@@ -331,6 +330,7 @@ struct Kernel {
   bool orderedCtas = false;     // run one after the other: the order decides sums of floats
   bool allocates = false;       // calls malloc or free
   bool strongAccesses = false;  // a CTA may learn what others have done so far
+  bool orderedWarps = false;    // so may a warp between barriers: they run one after the other
   std::uint32_t reqNtid[3] = {0, 0, 0};
   std::uint32_t maxThreads = 1024;
   std::uint32_t registersUsed = 0; // 32-bit registers after compaction, for cuFuncGetAttribute

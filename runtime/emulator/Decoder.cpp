@@ -45,7 +45,7 @@ Inst &Decoder::emit(Exec exec, std::int64_t imm, unsigned flags) {
     failTooLarge("the kernel is too large");
   Pending pending{};
   pending.inst.run = exec.run;
-  pending.inst.chained = exec.chained ? exec.chained : stepOfChain;
+  pending.inst.together = exec.together ? exec.together : runEach;
   pending.effect = guard ? Effect::Other : exec.effect;
   pending.forms = exec.forms;
   pending.lanes = exec.lanes;

@@ -194,9 +194,10 @@ public:
   void barrier(BarrierSpec::Kind kind, bool negated, bool hasThreads, bool aligned);
   const PtxModule &ptx() const { return module; }
   /// Calls malloc or free. The order of CTAs decides which addresses they get.
-  void noteAllocates() { kernel->allocates = kernel->orderedCtas = true; }
+  void noteAllocates() { kernel->allocates = kernel->orderedCtas = kernel->orderedWarps = true; }
   /// CTAs must run one after the other on one thread.
-  void noteOrderedCtas() { kernel->orderedCtas = true; }
+  void noteOrderedCtas() { kernel->orderedCtas = kernel->orderedWarps = true; }
+  void noteOrderedWarps() { kernel->orderedWarps = true; }
   /// The Inst emitted last is a weak load of one element, or an atom.cas: reference 1 is the address.
   void noteWeakRead() { blocks[current].insts.back().weakRead = true; }
   void noteCompares() { blocks[current].insts.back().compares = true; }
@@ -227,13 +228,13 @@ private:
     std::uint32_t guard; // 0: the true predicate
     bool list;
     Effect effect;     // in all lanes that run
-    bool left = false; // out of the chain
+    bool left = false; // out of groupInsts
     bool weakRead = false, compares = false;
     Flow flow = Flow::Use;
     const SourceForms *forms;
     const LaneCode *lanes;
-    std::uint32_t dying = 0; // ChainNote
-    std::uint32_t instead;   // in the chain: what is read instead of reference 1, if not 0
+    std::uint32_t dying = 0; // LaneNote
+    std::uint32_t instead;   // in groupInsts: what is read instead of reference 1, if not 0
     InstClass cls;
     std::uint32_t save = 0;    // of `saves`, counted from 1: stores or restores it
     std::uint32_t address = 0; // the reference that has addresses, counted from 1
@@ -315,11 +316,11 @@ private:
   void assignSlots(const std::vector<std::uint32_t> &reachable);
   template <typename Visit> void visitReferences(PendingBlock &block, Visit visit);
 
-  // Chains.cpp: the part of that which concerns chains
+  // GroupInsts.cpp: the part of that which concerns groups
   void readThrough(PendingBlock &block);
   void leaveOut(PendingBlock &block, std::vector<bool> &live);
   unsigned shareAddresses(PendingBlock &block);
-  void linkChains();
+  void findAsides();
 
   const PtxModule &module;
   const ModuleLayout &layout;

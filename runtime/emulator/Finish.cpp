@@ -6,7 +6,7 @@
 //            the fragment with the lowest order first then reconverges after loops even where the
 //            text puts the latch above the head, and handles irreducible graphs
 //   saves    registers that nobody reads after a call need not be saved for it
-//   chains   what is in the chain of a block, and what follows it (Chains.cpp)
+//   chains   what is in the chain of a block, and what follows it (GroupInsts.cpp)
 //   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
 //   a slot. This is
 //            sound under divergence because writes are lane-masked and a lane follows one path
@@ -428,7 +428,7 @@ void Decoder::finish() {
   const std::uint32_t notesAt = kernel->fileBytes;
   kernel->fileBytes += (notes * std::uint32_t(sizeof(AddressNote)) + 63) / 64 * 64;
 
-  std::vector<std::size_t> lists, chainLists; // where each list of operands starts
+  std::vector<std::size_t> lists, groupLists; // where each list of operands starts
   kernel->blocks.resize(reachable.size());
   std::vector<std::uint32_t> newIndex(blocks.size(), 0);
   for (std::uint32_t position = 0; position < reachable.size(); ++position)
@@ -438,7 +438,7 @@ void Decoder::finish() {
     Block &block = kernel->blocks[position];
     block = std::move(pendingBlock.block);
     block.first = static_cast<std::uint32_t>(kernel->insts.size());
-    block.chain = static_cast<std::uint32_t>(kernel->chain.size());
+    block.groupFirst = static_cast<std::uint32_t>(kernel->groupInsts.size());
     for (Pending &pending : pendingBlock.insts) {
       Inst inst = pending.inst;
       inst.guard = offsets[pending.guard];
@@ -458,14 +458,19 @@ void Decoder::finish() {
         kernel->operandStore.push_back(notesAt + pending.note * std::uint32_t(sizeof(AddressNote)));
       lists.push_back(list);
       kernel->strongAccesses |= (inst.flags & Inst::ScopeGpu) != 0;
+      const bool strong = (inst.flags & (Inst::ScopeCta | Inst::ScopeGpu)) != 0;
+      kernel->orderedWarps |=
+          pending.cls == InstClass::Atomic || (strong && pending.cls != InstClass::Fence);
       kernel->insts.push_back(inst);
       if (!pending.left) {
         if (pending.instead)
           inst.s[1] = offsets[pending.instead];
+        if (pending.guard)
+          inst.together = runEach;
         inst.flags |= static_cast<std::uint16_t>(pending.noteFlag);
-        chainLists.push_back(list);
-        kernel->chain.push_back(inst);
-        ChainNote note{pending.lanes, pending.referenceCount, 0, pending.dying};
+        groupLists.push_back(list);
+        kernel->groupInsts.push_back(inst);
+        LaneNote note{pending.lanes, pending.referenceCount, 0, pending.dying};
         for (std::uint32_t n = 0; n < note.operands && n < 32; ++n)
           note.written |= std::uint32_t(references[pending.firstReference + n].def) << n;
         kernel->notes.push_back(note);
@@ -481,10 +486,7 @@ void Decoder::finish() {
       kernel->flows.push_back(flow);
     }
     block.last = static_cast<std::uint32_t>(kernel->insts.size());
-    chainLists.push_back(SIZE_MAX);
-    block.chainEnd = static_cast<std::uint32_t>(kernel->chain.size());
-    kernel->chain.emplace_back().chained = endOfChain;
-    kernel->notes.emplace_back();
+    block.groupLast = static_cast<std::uint32_t>(kernel->groupInsts.size());
     block.guard = offsets[pendingBlock.guard];
     block.target = newIndex[block.target];
     block.next = newIndex[block.next];
@@ -500,12 +502,12 @@ void Decoder::finish() {
       spec.result = offsets[pendingBlock.barrierRefs[3]];
     }
   }
-  linkChains();
+  findAsides();
   auto pointToLists = [&](std::vector<Inst> &insts, const std::vector<std::size_t> &starts) {
     for (std::size_t n = 0; n < insts.size(); ++n)
       if (starts[n] != SIZE_MAX)
         insts[n].ops = kernel->operandStore.data() + starts[n];
   };
   pointToLists(kernel->insts, lists);
-  pointToLists(kernel->chain, chainLists);
+  pointToLists(kernel->groupInsts, groupLists);
 }

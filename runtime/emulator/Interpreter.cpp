@@ -16,7 +16,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Machine.h"
-#include "runtime/emulator/Tier.h"
 #include "runtime/emulator/observe/Observer.h"
 
 #include <algorithm>
@@ -77,65 +76,6 @@ private:
 };
 
 } // namespace
-
-void planemu::stepOfChain(Warp &warp, const Inst &inst) {
-  inst.run(warp, inst);
-  PLANEMU_GO_ON(warp, inst);
-}
-
-/// The code of a block that a whole warp enters, if it is compiled.
-static planemu_jit_run compiledOf(const Warp &warp, std::uint32_t block) {
-  Tier *const tier = warp.launch->tier;
-  return tier && warp.active == ~0u ? tier->enter(block) : nullptr;
-}
-
-/// Where the chain goes on behind a block, and blocks that are compiled. Null: nowhere, as lanes part,
-/// the ending is none for chains, or the warp has to look around; the last block is in warp.block.
-static const Inst *goOnBehind(Warp &warp, const ChainEnding *ending) {
-  for (;;) {
-    std::uint32_t guard;
-    __builtin_memcpy(&guard, warp.file + ending->guard, 4);
-    std::uint32_t taken = warp.active & (guard ^ ending->guardXor);
-    const ChainEnding::Way &way = taken ? ending->target : ending->next;
-    bool together = !taken || taken == warp.active;
-    bool looks = ending->backward && warp.executed >= warp.stopAt;
-    if (!together || !way.first || looks) [[unlikely]] {
-      warp.block = ending->block;
-      return nullptr;
-    }
-    warp.executed += way.count;
-    planemu_jit_run compiled = compiledOf(warp, way.block);
-    if (!compiled) [[likely]]
-      return way.first;
-    compiled(&warp, warp.file);
-    ending = &warp.launch->kernel->endings[way.block];
-  }
-}
-
-void planemu::endOfChain(Warp &warp, const Inst &inst) {
-#if __has_cpp_attribute(clang::musttail)
-  if (const Inst *behind = goOnBehind(warp, inst.ending)) [[clang::musttail]]
-    return behind->chained(warp, *behind);
-#endif
-}
-
-/// Runs blocks from `block` on. The last one is left in warp.block; its ending is still to be done.
-static void runChain(const Kernel &kernel, Warp &warp, std::uint32_t block) {
-  const Inst *inst = &kernel.chain[kernel.blocks[block].chain];
-  if (planemu_jit_run compiled = compiledOf(warp, block)) {
-    compiled(&warp, warp.file);
-    inst = goOnBehind(warp, &kernel.endings[block]);
-    if (!inst)
-      return;
-  }
-#if __has_cpp_attribute(clang::musttail)
-  inst->chained(warp, *inst);
-#else
-  for (; inst; inst = goOnBehind(warp, inst->ending))
-    for (; inst->chained != endOfChain; ++inst)
-      inst->chained(warp, *inst);
-#endif
-}
 
 /// Adds lanes to the runnable fragments; `ready` is sorted so that the next to run is last.
 template <bool Watched>
@@ -310,9 +250,9 @@ inline bool WarpRun<Watched>::execute(std::uint32_t &block, const Inst *inst, co
   warp.executed += static_cast<std::uint64_t>(end - inst) + 1;
   if (warp.active != warp.live)
     return executeApart(block, inst, end);
-  const Block &whole = kernel.blocks[block];
-  if (!Watched && inst == kernel.insts.data() + whole.first) {
-    runChain(kernel, warp, block);
+  if (!Watched && warp.active == ~0u && inst == kernel.insts.data() + kernel.blocks[block].first) {
+    Warp *const self = &warp;
+    runGroup(kernel, {&self, 1}, block);
     block = warp.block;
     return true;
   }

@@ -171,18 +171,16 @@ struct Launch {
   std::uint64_t judgedAt = 0;
 };
 
-/// In Inst::chained, which runs `inst`: goes on with the Inst behind it. Compilers that cannot promise
-/// to jump instead of calling would use up the stack; there runChain() is a loop.
-#if __has_cpp_attribute(clang::musttail)
-#define PLANEMU_GO_ON(Warp, Inst)                                                                  \
-  [[clang::musttail]] return (&(Inst))[1].chained(Warp, (&(Inst))[1])
-#else
-#define PLANEMU_GO_ON(Warp, Inst) return
-#endif
+constexpr unsigned MaxGroup = 8; // warps
 
-/// Inst::chained of an instruction without a form for chains, and of what ends a chain.
-void stepOfChain(Warp &warp, const Inst &inst);
-void endOfChain(Warp &warp, const Inst &inst);
+/// Inst::together of an instruction without a form for groups.
+void runEach(const Group &group, const Inst &inst);
+/// Runs `block`, whose instructions are counted already, and those behind it. Each warp is left where
+/// it cannot go on in a group: Warp::block has the block, its ending is still to be done.
+void runGroup(const Kernel &kernel, const Group &group, std::uint32_t block);
+/// The same from the beginning of the block where the warps are, which no observer hears. Afterwards
+/// runWarp() goes on.
+void startGroup(const Kernel &kernel, const Group &group);
 
 /// Records a fault of `lane`; the first one of the lowest CTA wins.
 void reportFault(Warp &warp, std::uint32_t line, FaultKind kind, unsigned lane,

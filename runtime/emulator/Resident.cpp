@@ -299,6 +299,30 @@ void Resident::orderWarps() {
     std::swap(order[n - 1], order[nextRandom(random) % n]);
 }
 
+/// Warps that are at one place start together.
+void Resident::runGroups() {
+  const Kernel &kernel = *launch->kernel;
+  if (observer || random || kernel.orderedWarps)
+    return;
+  Warp *group[MaxGroup];
+  for (std::size_t n = 0; n < warps.size();) {
+    const std::uint32_t block = warps[n].block;
+    unsigned count = 0;
+    for (; n < warps.size() && count < MaxGroup && warps[n].block == block && mayJoin(warps[n]); ++n)
+      group[count++] = &warps[n];
+    if (count > 1)
+      startGroup(kernel, {group, count});
+    n += count == 0;
+  }
+}
+
+/// All lanes are at the beginning of a block.
+bool Resident::mayJoin(const Warp &warp) const {
+  return !warp.done && !warp.atBarrier && warp.active == ~0u &&
+         !(warp.readyCount | warp.parkedCount | warp.waitingCount) &&
+         warp.inst == launch->kernel->blocks[warp.block].first;
+}
+
 Resident::Outcome Resident::run(unsigned patience, bool traced) {
   const Kernel &kernel = *launch->kernel;
   progress = cta.failed;
@@ -310,12 +334,16 @@ Resident::Outcome Resident::run(unsigned patience, bool traced) {
     if (random)
       orderWarps();
     bool ran = false, waits = true, yielded = true;
+    for (Warp &warp : warps)
+      if (!warp.done && !warp.atBarrier)
+        setSlice(warp);
+    if (!traced)
+      runGroups();
     for (std::uint32_t index : order) {
       Warp &warp = warps[index];
       if (warp.done || warp.atBarrier)
         continue;
       ran = true;
-      setSlice(warp);
       Stop stop = traced ? traceWarp(kernel, warp) : runWarp(kernel, warp);
       if (cta.failed) {
         progress = true;

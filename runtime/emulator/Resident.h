@@ -58,6 +58,8 @@ private:
   void arrive(Warp &warp);
   void completeBarrier(std::uint32_t id);
   void setSlice(Warp &warp);
+  void runGroups();
+  bool mayJoin(const Warp &warp) const;
   bool hasNotChanged(Warp &warp) const;
   const BarrierSpec &specOf(const Fragment &parked) const;
 

@@ -48,7 +48,7 @@ std::string Tier::failure() {
   return error;
 }
 
-static planemu_jit_step describe(const Inst &inst, const ChainNote &note) {
+static planemu_jit_step describe(const Inst &inst, const LaneNote &note) {
   planemu_jit_step step{};
   step.run = reinterpret_cast<void (*)(void)>(inst.run);
   step.inst = &inst;
@@ -81,8 +81,8 @@ planemu_jit_run Tier::compile(std::uint32_t block) {
     if (states[n].code || states[n].entered < threshold / 4)
       continue;
     auto first = static_cast<std::uint32_t>(steps.size());
-    for (std::uint32_t at = kernel.blocks[n].chain; at < kernel.blocks[n].chainEnd; ++at)
-      steps.push_back(describe(kernel.chain[at], kernel.notes[at]));
+    for (std::uint32_t at = kernel.blocks[n].groupFirst; at < kernel.blocks[n].groupLast; ++at)
+      steps.push_back(describe(kernel.groupInsts[at], kernel.notes[at]));
     blocks.push_back({first, static_cast<std::uint32_t>(steps.size()) - first});
     numbers.push_back(n);
   }

@@ -88,9 +88,9 @@ template <class SharedBase, u32 Bytes, bool Sized> static void copyAsync(Warp &w
 }
 
 template <class SharedBase, bool Sized> static Exec bySize(std::int64_t bytes) {
-  return bytes == 4   ? chain<copyAsync<SharedBase, 4, Sized>>
-         : bytes == 8 ? chain<copyAsync<SharedBase, 8, Sized>>
-                      : chain<copyAsync<SharedBase, 16, Sized>>;
+  return bytes == 4   ? grouped<copyAsync<SharedBase, 4, Sized>>
+         : bytes == 8 ? grouped<copyAsync<SharedBase, 8, Sized>>
+                      : grouped<copyAsync<SharedBase, 16, Sized>>;
 }
 
 /// The source size where operand 3 is a predicate that says to ignore the source.
@@ -122,11 +122,11 @@ void selectCp(Decoder &d) {
   if (d.take(".mbarrier"))
     return selectArriveCopies(d);
   if (d.take(".commit_group")) {
-    d.emit(chain<commitGroup>);
+    d.emit(grouped<commitGroup>);
     return;
   }
   if (d.take(".wait_all")) {
-    d.emit(chain<waitGroups>, Observer::All);
+    d.emit(grouped<waitGroups>, Observer::All);
     return;
   }
   if (d.take(".wait_group")) {
@@ -134,7 +134,7 @@ void selectCp(Decoder &d) {
     if (!d.isImmediate(0, groups))
       d.fail("the number of groups is not a constant");
     d.use(0, Type::U32);
-    d.emit(chain<waitGroups>, groups);
+    d.emit(grouped<waitGroups>, groups);
     return;
   }
   bool all = d.take(".ca");

@@ -231,7 +231,7 @@ template <class Make> static Comparison forRelation(Relation relation, Make make
 template <class T, class Read, bool Unordered> static Comparison comparison(Relation relation) {
   return forRelation(relation, []<Relation R>() -> Comparison {
     return {onLanes<SetPredicate<R, Unordered, T, Read>, Pred, T, T>(
-                chain<setPredicate<R, Unordered, T, Read>>),
+                grouped<setPredicate<R, Unordered, T, Read>>),
             onLanes<SetPredicates<R, Unordered, T, Read>, Pred, Pred, T, T, Pred>(
                 setPredicates<R, Unordered, T, Read>),
             setRegister<R, Unordered, T, Read>};

@@ -118,6 +118,7 @@ static bool selectSystemCall(Decoder &d, std::string_view name, const Operand *r
   if (name == "vprintf") {
     useArguments(d, results, 1);
     useArguments(d, arguments, 2);
+    d.noteOrderedWarps();
     d.emit(printFormatted);
     return true;
   }

@@ -359,11 +359,11 @@ template <Rint Mode> static Exec commonRounding(Type toType) {
 }
 
 // Sources of cvt.f32.bf16 and cvt.f32.f16 before they were split off or widened.
-template <int By> static Vf32 bf16In(Vu32 a) { return canonical(bits<Vf32>(a << By & 0xffff0000)); }
+template <int By> static Vf32 bf16In(Vu32 a) { return bits<Vf32>(a << By & 0xffff0000); }
 template <int By> static Vf32 f16In(Vu32 a) { return fromF16(to<u16>(a >> By)); }
 template <int By, class T> static Vf32 e4m3In(V<T> a) { return e4m3ToF32(to<u32>(a) >> By); }
 static constexpr SourceForms bf16Forms = {
-    {lanes<bf16In<16>, f32, u32>, lanes<bf16In<0>, f32, u32>}, {}, {}};
+    {canonicalLanes<bf16In<16>, u32>, canonicalLanes<bf16In<0>, u32>}, {}, {}};
 static constexpr SourceForms f16Forms = {
     {lanes<f16In<0>, f32, u32>, lanes<f16In<16>, f32, u32>},
     {lanes<e4m3In<0, u16>, f32, u16>, lanes<e4m3In<8, u16>, f32, u16>},
@@ -391,7 +391,7 @@ static Exec commonFloat(Type toType, Type fromType, s64 flags, Rint rint, Round 
   if (toType == Type::F32) {
     switch (fromType) {
     case Type::BF16:
-      return lanes<[](auto a) { return canonical(fromBf16(a)); }, f32, u16>.with(bf16Forms);
+      return canonicalLanes<[](auto a) { return fromBf16(a); }, u16>.with(bf16Forms);
     case Type::F16:
       return lanes<[](auto a) { return fromF16(a); }, f32, u16>.with(f16Forms);
     case Type::S32:

@@ -43,21 +43,26 @@ Modifiers takeModifiers(Decoder &d, bool saturate) {
   return m;
 }
 
-template <class Op, bool Ftz, bool Sat> static Vf32 binary32(Vf32 a, Vf32 b) {
+/// With whatever NaN the host makes.
+template <class Op, bool Ftz> static Vf32 anyBinary32(Vf32 a, Vf32 b) {
   if constexpr (Ftz)
     a = flush(a), b = flush(b);
   Vf32 result = Op::apply(a, b);
-  if constexpr (Ftz)
-    result = flush(result);
+  return Ftz ? flush(result) : result;
+}
+template <class Op, bool Ftz, bool Sat> static Vf32 binary32(Vf32 a, Vf32 b) {
+  Vf32 result = anyBinary32<Op, Ftz>(a, b);
   return Sat ? saturated(result) : canonical(result);
 }
 
-template <bool Ftz, bool Sat> static Vf32 fma32(Vf32 a, Vf32 b, Vf32 c) {
+template <bool Ftz> static Vf32 anyFma32(Vf32 a, Vf32 b, Vf32 c) {
   if constexpr (Ftz)
     a = flush(a), b = flush(b), c = flush(c);
   Vf32 result = fma(a, b, c);
-  if constexpr (Ftz)
-    result = flush(result);
+  return Ftz ? flush(result) : result;
+}
+template <bool Ftz, bool Sat> static Vf32 fma32(Vf32 a, Vf32 b, Vf32 c) {
+  Vf32 result = anyFma32<Ftz>(a, b, c);
   return Sat ? saturated(result) : canonical(result);
 }
 
@@ -109,9 +114,9 @@ static void selectBinary(Decoder &d, Type type, const Modifiers &m) {
   if (m.round != Round::Nearest)
     return emitDirected(d, O, type, m);
   d.emit(m.ftz   ? m.sat ? lanes<binary32<Op, true, true>, f32, f32, f32>
-                         : lanes<binary32<Op, true, false>, f32, f32, f32>
+                         : canonicalLanes<anyBinary32<Op, true>, f32, f32>
          : m.sat ? lanes<binary32<Op, false, true>, f32, f32, f32>
-                 : lanes<binary32<Op, false, false>, f32, f32, f32>);
+                 : canonicalLanes<anyBinary32<Op, false>, f32, f32>);
 }
 
 /// add.f32.bf16 d, a, c: a is bf16 or f16, c and d are f32; a widens exactly.
@@ -240,9 +245,9 @@ void selectFloatFma(Decoder &d) {
                        u64, u64, u64, u64>);
   } else if (type == Type::F32) {
     d.emit(m.ftz   ? m.sat ? lanes<fma32<true, true>, f32, f32, f32, f32>
-                           : lanes<fma32<true, false>, f32, f32, f32, f32>
+                           : canonicalLanes<anyFma32<true>, f32, f32, f32>
            : m.sat ? lanes<fma32<false, true>, f32, f32, f32, f32>
-                   : lanes<fma32<false, false>, f32, f32, f32, f32>);
+                   : canonicalLanes<anyFma32<false>, f32, f32, f32>);
   } else {
     d.failType(type);
   }

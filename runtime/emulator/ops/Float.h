@@ -55,6 +55,48 @@ inline Vf64 canonical(Vf64 value) {
   return choose(value == value, value, bits<Vf64>(splat<u64>(0x7ff8000000000000)));
 }
 
+/// True if a lane of `a` or `b` is NaN.
+inline bool anyNan(Vf32 a, Vf32 b) {
+#if defined(__AVX__)
+  __m256 unordered = _mm256_cmp_ps(bits<__m256>(a), bits<__m256>(b), _CMP_UNORD_Q);
+  return !_mm256_testz_ps(unordered, unordered);
+#else
+  return compress((a != a) | (b != b)) != 0;
+#endif
+}
+
+template <auto F, class... S, std::size_t... N>
+[[gnu::always_inline]] inline void canonicalOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
+  char *const d = w.file + i.s[0];
+  const char *const s[] = {w.file + i.s[1 + N]...};
+  Vf32 values[Chunks];
+  for (int c = 0; c < Chunks; ++c)
+    values[c] = F(load<S>(s[N], c)...);
+  if (anyNan(values[0], values[1]) || anyNan(values[2], values[3])) [[unlikely]]
+    for (Vf32 &value : values)
+      value = canonical(value);
+  for (int c = 0; c < Chunks; ++c)
+    store<f32>(d, c, values[c]);
+}
+/// In a group. NaNs are rare: what reads the result need not wait until each lane has been asked.
+template <auto F, class... S> void canonicalTogether(const Group &group, const Inst &i) {
+  const Inst own = i;
+  for (Warp *w : group)
+    canonicalOf<F, S...>(*w, own, std::index_sequence_for<S...>());
+}
+template <auto F, class... S> inline Vf32 canonicalLane(V<S>... s) { return canonical(F(s...)); }
+
+/// Destination 0, an f32, = canonical(F(sources 1, 2, ...)).
+template <auto F, class... S>
+inline constexpr Exec canonicalLanes =
+    onLanes<LanesCode<canonicalLane<F, S...>, f32, S...>, f32, S...>(
+#if defined(__AVX2__)
+        Exec(runLanes<canonicalLane<F, S...>, f32, S...>, canonicalTogether<F, S...>)
+#else
+        Exec(runLanes<canonicalLane<F, S...>, f32, S...>)
+#endif
+    );
+
 inline Vf32 flush(Vf32 value) {
   Vu32 raw = bits<Vu32>(value);
   return bits<Vf32>(choose((raw & 0x7f800000) == 0, raw & 0x80000000, raw));

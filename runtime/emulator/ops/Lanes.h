@@ -195,16 +195,26 @@ template <class T> inline void merge(char *slot, int chunk, u32 mask, V<T> value
     store<T>(slot, chunk, choose(expand<T>(mask), value, load<T>(slot, chunk)));
 }
 
-/// F, then what follows in the chain.
-template <Run F> void runChained(Warp &w, const Inst &i) {
-  F(w, i);
-  PLANEMU_GO_ON(w, i);
+/// Tells the compiler what holds in groups.
+[[gnu::always_inline]] inline void assumeWhole(const Warp &w, const Inst &i) {
+  if (executing(w, i) != ~0u)
+    __builtin_unreachable();
 }
-/// F as an instruction that is worth a form for chains.
+
+/// F for each warp of a group.
+template <Run F> void together(const Group &group, const Inst &i) {
+  // A copy, as for all the compiler knows the warps' registers are where `i` is.
+  const Inst own = i;
+  for (Warp *w : group) {
+    assumeWhole(*w, own);
+    F(*w, own);
+  }
+}
+/// F as an instruction that is worth a form for groups.
 #if defined(__AVX2__)
-template <Run F> inline constexpr Exec chain{F, runChained<F>};
+template <Run F> inline constexpr Exec grouped{F, together<F>};
 #else // The call costs little next to the work, and the code would be twice as long.
-template <Run F> inline constexpr Exec chain{F};
+template <Run F> inline constexpr Exec grouped{F};
 #endif
 
 #if defined(PLANEMU_BITCODE)
@@ -260,7 +270,7 @@ template <auto F, class D, class... S> struct LanesCode {
   static void run(s64, char *d, SourceOf<S>... s) { store<D>(d, 0, F(load<S>(s, 0)...)); }
 };
 template <auto F, class D, class... S>
-inline constexpr Exec lanes = onLanes<LanesCode<F, D, S...>, D, S...>(chain<runLanes<F, D, S...>>);
+inline constexpr Exec lanes = onLanes<LanesCode<F, D, S...>, D, S...>(grouped<runLanes<F, D, S...>>);
 
 template <class Code, class D, class... S, std::size_t... N>
 [[gnu::always_inline]] inline void chunksOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
@@ -280,7 +290,7 @@ template <class Code, class D, class... S>
 }
 /// Destination 0, which is no predicate, by Code::run, for what depends on imm or on predicates.
 template <class Code, class D, class... S>
-inline constexpr Exec chunks = onLanes<Code, D, S...>(chain<runChunks<Code, D, S...>>);
+inline constexpr Exec chunks = onLanes<Code, D, S...>(grouped<runChunks<Code, D, S...>>);
 
 template <auto F, class D, class... S, std::size_t... N>
 inline void eachOf(Warp &w, const Inst &i, std::index_sequence<N...>) {
@@ -319,7 +329,7 @@ template <auto F, class... S> struct TestCode {
   }
 };
 template <auto F, class... S>
-inline constexpr Exec test = onLanes<TestCode<F, S...>, Pred, S...>(chain<runTest<F, S...>>);
+inline constexpr Exec test = onLanes<TestCode<F, S...>, Pred, S...>(grouped<runTest<F, S...>>);
 
 /// Predicate 0 = F(imm, predicates 1, 2, ...), of which F sees 32 lanes or eight.
 template <auto F, class... S, std::size_t... N>

@@ -86,12 +86,11 @@ template <Where Space, class Base, class T, class R, int N>
   loadApart<Space, Base, T, R, N>(w, i, mask, slots);
 }
 
-/// In a chain.
 template <Where Space, class Base, class T, class R, int N>
-static void loadChained(Warp &w, const Inst &i) {
-  if (executing(w, i) != ~0u || !loadTogether<Space, Base, T, R, N>(w, i)) [[unlikely]]
-    loadRows<Space, Base, T, R, N>(w, i);
-  PLANEMU_GO_ON(w, i);
+static void loadGroup(const Group &group, const Inst &i) {
+  for (Warp *w : group)
+    if (!loadTogether<Space, Base, T, R, N>(*w, i)) [[unlikely]]
+      loadRows<Space, Base, T, R, N>(*w, i);
 }
 
 template <Where Space, class Base, class T, class R, int N>
@@ -154,12 +153,11 @@ template <Where Space, class Base, class T, class R, int N>
   storeApart<Space, Base, T, R, N>(w, i, mask, slots);
 }
 
-/// In a chain.
 template <Where Space, class Base, class T, class R, int N>
-static void storeChained(Warp &w, const Inst &i) {
-  if (executing(w, i) != ~0u || !storeTogether<Space, Base, T, R, N>(w, i)) [[unlikely]]
-    storeRows<Space, Base, T, R, N>(w, i);
-  PLANEMU_GO_ON(w, i);
+static void storeGroup(const Group &group, const Inst &i) {
+  for (Warp *w : group)
+    if (!storeTogether<Space, Base, T, R, N>(*w, i)) [[unlikely]]
+      storeRows<Space, Base, T, R, N>(*w, i);
 }
 
 // --- Choosing ---------------------------------------------------------------
@@ -178,10 +176,10 @@ template <Where Space, class Base, class T, class R, int N> static Exec rowsOf(c
   using U = Unsigned<T>;
 #if defined(__AVX2__)
   if constexpr (Space != Where::Local && N == 1)
-    return f.isStore ? Exec(storeRows<Space, Base, U, R, N>, storeChained<Space, Base, U, R, N>)
-                     : Exec(loadRows<Space, Base, T, R, N>, loadChained<Space, Base, T, R, N>);
+    return f.isStore ? Exec(storeRows<Space, Base, U, R, N>, storeGroup<Space, Base, U, R, N>)
+                     : Exec(loadRows<Space, Base, T, R, N>, loadGroup<Space, Base, T, R, N>);
 #endif
-  return f.isStore ? chain<storeRows<Space, Base, U, R, N>> : chain<loadRows<Space, Base, T, R, N>>;
+  return f.isStore ? grouped<storeRows<Space, Base, U, R, N>> : grouped<loadRows<Space, Base, T, R, N>>;
 }
 
 template <Where Space, class Base, class T, class R> static Exec byCount(const Form &f) {

@@ -124,9 +124,9 @@ template <bool Store> static void selectMatrix(Decoder &d) {
              : tiles == 2 ? storeMatrix<Base, 2, Transposed>
                           : storeMatrix<Base, 4, Transposed>;
     else
-      return tiles == 1   ? chain<loadMatrix<Base, 1, Transposed>>
-             : tiles == 2 ? chain<loadMatrix<Base, 2, Transposed>>
-                          : chain<loadMatrix<Base, 4, Transposed>>;
+      return tiles == 1   ? grouped<loadMatrix<Base, 1, Transposed>>
+             : tiles == 2 ? grouped<loadMatrix<Base, 2, Transposed>>
+                          : grouped<loadMatrix<Base, 4, Transposed>>;
   };
   Exec run = address.baseBits == 32 ? (transposed ? choose.template operator()<u32, true>()
                                                   : choose.template operator()<u32, false>())
@@ -269,10 +269,10 @@ static void multiply(Warp &w, const Inst &i) {
 }
 
 template <class FormatA, class FormatB> static MmaForm floats(int blocks, bool halfC) {
-  return {blocks == 1 ? halfC ? chain<multiply<FormatA, FormatB, 1, true>>
-                              : chain<multiply<FormatA, FormatB, 1, false>>
-          : halfC     ? chain<multiply<FormatA, FormatB, 2, true>>
-                      : chain<multiply<FormatA, FormatB, 2, false>>,
+  return {blocks == 1 ? halfC ? grouped<multiply<FormatA, FormatB, 1, true>>
+                              : grouped<multiply<FormatA, FormatB, 1, false>>
+          : halfC     ? grouped<multiply<FormatA, FormatB, 2, true>>
+                      : grouped<multiply<FormatA, FormatB, 2, false>>,
           halfC ? 2u : 4u, 2u * static_cast<unsigned>(blocks), static_cast<unsigned>(blocks),
           Type::F32};
 }

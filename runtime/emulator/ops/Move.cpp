@@ -25,7 +25,7 @@ template <class T> static void copy(Warp &w, const Inst &i) {
 template <class T> static V<T> same(V<T> value) { return value; }
 template <class T>
 static constexpr Exec copying =
-    onLanes<LanesCode<same<T>, T, T>, T, T>(chain<copy<T>>).with(Effect::Copy);
+    onLanes<LanesCode<same<T>, T, T>, T, T>(grouped<copy<T>>).with(Effect::Copy);
 
 Exec copyOf(Decoder &d, unsigned bits) {
   switch (bits) {
@@ -91,7 +91,7 @@ template <class Whole, class Part, int Width> struct Unpack {
 } // namespace
 
 template <class Whole, class Part, int Width = 8 * sizeof(Part)> static Exec unpacking() {
-  constexpr Exec exec = chain<unpack<Whole, Part, Width>>;
+  constexpr Exec exec = grouped<unpack<Whole, Part, Width>>;
   if constexpr (8 * sizeof(Whole) == 2 * Width)
     return onLanes<Unpack<Whole, Part, Width>, Part, Part, Whole>(exec);
   else

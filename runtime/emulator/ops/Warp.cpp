@@ -144,11 +144,11 @@ void selectShfl(Decoder &d) {
           : run.run == shuffle<Mode::Down> ? shuffleWhole<Mode::Down>
                                            : shuffleWhole<Mode::Index>;
   if (butterflies && d.isImmediate(2, by) && d.isImmediate(3, clamp) && clamp == 31)
-    run = by == 1    ? chain<butterfly<1>>
-          : by == 2  ? chain<butterfly<2>>
-          : by == 4  ? chain<butterfly<4>>
-          : by == 8  ? chain<butterfly<8>>
-          : by == 16 ? chain<butterfly<16>>
+    run = by == 1    ? grouped<butterfly<1>>
+          : by == 2  ? grouped<butterfly<2>>
+          : by == 4  ? grouped<butterfly<4>>
+          : by == 8  ? grouped<butterfly<8>>
+          : by == 16 ? grouped<butterfly<16>>
                      : run;
   d.emit(run, 0, Inst::Sync);
 }

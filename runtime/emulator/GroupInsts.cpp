@@ -1,15 +1,16 @@
-//===- Chains.cpp - what of a block is in its chain, and what follows it --===//
+//===- GroupInsts.cpp - what groups of warps execute of a block -----------===//
 //
-// A chain (Code.h) is what warps run whose lanes are together. Steps of Finish.cpp:
+// Steps of Finish.cpp that make Kernel::groupInsts (Code.h):
 //
 //   read     sources that copies and conversions have filled become what those were filled from
 //   leave    and who then writes what nobody reads is left out
 //   share    accesses that have their addresses in one register look at it once
-//   link     a chain goes on at those of the next blocks
+//   asides   blocks that some lanes run while the others wait behind it
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Decoder.h"
 
+#include <algorithm>
 #include <span>
 
 using namespace planemu;
@@ -38,9 +39,9 @@ void Decoder::readThrough(PendingBlock &block) {
         if (const View *copy = viewOf(reference.id, Effect::Copy))
           reference.id = copy->from;
 
-    auto readInstead = [&](const ChainForm &form, std::uint32_t id) {
-      if (form.chained) {
-        pending.inst.chained = form.chained;
+    auto readInstead = [&](const GroupForm &form, std::uint32_t id) {
+      if (form.together && !pending.guard) {
+        pending.inst.together = form.together;
         pending.lanes = form.lanes;
         pending.instead = id;
       }
@@ -132,26 +133,20 @@ unsigned Decoder::shareAddresses(PendingBlock &block) {
   return notes;
 }
 
-/// Lets the chain of each block go on at those of its successors.
-void Decoder::linkChains() {
-  kernel->endings.resize(kernel->blocks.size());
-  auto wayTo = [&](std::uint32_t id) -> ChainEnding::Way {
+/// Finds the branches around a block that one warp's lanes can run without the others.
+void Decoder::findAsides() {
+  auto comesTo = [&](std::uint32_t id, std::uint32_t behind) {
     const Block &block = kernel->blocks[id];
-    return {&kernel->chain[block.chain], id, block.last - block.first + 1};
+    return block.ending == Ending::Next && block.next == behind && !block.backward &&
+           std::none_of(kernel->insts.begin() + block.first, kernel->insts.begin() + block.last,
+                        [](const Inst &inst) { return inst.flags & Inst::Sync; });
   };
-  for (std::uint32_t n = 0; n < kernel->blocks.size(); ++n) {
-    const Block &block = kernel->blocks[n];
-    ChainEnding &ending = kernel->endings[n];
-    ending.guard = block.guard;
-    ending.guardXor = block.guardXor;
-    ending.block = n;
-    ending.backward = block.backward;
-    if (block.ending == Ending::Branch)
-      ending.target = wayTo(block.target);
-    else if (block.ending == Ending::Next)
-      ending.target = wayTo(block.next);
-    if (block.guard)
-      ending.next = wayTo(block.next);
-    kernel->chain[block.chainEnd].ending = &ending;
+  for (Block &block : kernel->blocks) {
+    if (block.ending != Ending::Branch || !block.guard || block.backward)
+      continue;
+    if (comesTo(block.next, block.target))
+      block.aside = Aside::Next;
+    else if (comesTo(block.target, block.next))
+      block.aside = Aside::Target;
   }
 }
