@@ -197,6 +197,7 @@ public:
   void noteAllocates() { kernel->allocates = kernel->orderedCtas = kernel->orderedWarps = true; }
   /// CTAs must run one after the other on one thread.
   void noteOrderedCtas() { kernel->orderedCtas = kernel->orderedWarps = true; }
+  /// Warps of a CTA must run one after the other: their order can be seen.
   void noteOrderedWarps() { kernel->orderedWarps = true; }
   /// The Inst emitted last is a weak load of one element, or an atom.cas: reference 1 is the address.
   void noteWeakRead() { blocks[current].insts.back().weakRead = true; }

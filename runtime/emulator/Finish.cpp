@@ -6,7 +6,7 @@
 //            the fragment with the lowest order first then reconverges after loops even where the
 //            text puts the latch above the head, and handles irreducible graphs
 //   saves    registers that nobody reads after a call need not be saved for it
-//   chains   what is in the chain of a block, and what follows it (GroupInsts.cpp)
+//   groups   what groups of warps execute of a block (GroupInsts.cpp)
 //   slots    liveness and a linear scan over that order; registers whose lives do not overlap share
 //   a slot. This is
 //            sound under divergence because writes are lane-masked and a lane follows one path

@@ -65,18 +65,31 @@ static void runAside(const Kernel &kernel, const Group &group, const Block &from
   }
 }
 
-/// Enters `block` with those of `group` all of whose lanes take the ending, or none.
-static void runPart(const Kernel &kernel, const Group &group, const Block &ending, std::uint32_t lanes,
-                    std::uint32_t block) {
-  Warp *part[MaxGroup];
-  unsigned count = 0;
+static void enter(const Kernel &kernel, const Group &group, std::uint32_t block) {
   for (Warp *warp : group)
-    if (takenBy(*warp, ending) == lanes)
-      part[count++] = warp;
-  for (unsigned n = 0; n < count; ++n)
-    part[n]->executed += lengthOf(kernel.blocks[block]);
-  if (count)
-    runGroup(kernel, {part, count}, block);
+    warp->executed += lengthOf(kernel.blocks[block]);
+}
+
+/// Warps all of whose lanes take the ending go to `target`, those of which none does to the next block.
+static void part(const Kernel &kernel, const Group &group, const Block &ending,
+                 std::uint32_t target) {
+  Warp *jump[MaxGroup], *fall[MaxGroup];
+  unsigned jumps = 0, falls = 0;
+  for (Warp *warp : group) {
+    const std::uint32_t taken = takenBy(*warp, ending);
+    if (taken == ~0u)
+      jump[jumps++] = warp;
+    else if (!taken)
+      fall[falls++] = warp;
+  }
+  auto run = [&](const Group &some, std::uint32_t block) {
+    if (!some.count)
+      return;
+    enter(kernel, some, block);
+    runGroup(kernel, some, block);
+  };
+  run({jump, jumps}, target);
+  run({fall, falls}, ending.next);
 }
 
 void planemu::runGroup(const Kernel &kernel, const Group &group, std::uint32_t block) {
@@ -96,25 +109,21 @@ void planemu::runGroup(const Kernel &kernel, const Group &group, std::uint32_t b
     if (looks || (any && !branches))
       return;
     const std::uint32_t target = ending.ending == Ending::Branch ? ending.target : ending.next;
-    if (all == any) {
+    if (!any || all == ~0u) {
       block = any ? target : ending.next;
     } else if (ending.aside != Aside::None && !group.warps[0]->random) {
       runAside(kernel, group, ending);
       block = ending.aside == Aside::Target ? ending.next : target;
     } else {
-      runPart(kernel, group, ending, ~0u, target);
-      runPart(kernel, group, ending, 0, ending.next);
-      return;
+      return part(kernel, group, ending, target);
     }
-    for (Warp *warp : group)
-      warp->executed += lengthOf(kernel.blocks[block]);
+    enter(kernel, group, block);
   }
 }
 
 void planemu::startGroup(const Kernel &kernel, const Group &group) {
   const std::uint32_t block = group.warps[0]->block;
-  for (Warp *warp : group)
-    warp->executed += lengthOf(kernel.blocks[block]);
+  enter(kernel, group, block);
   runGroup(kernel, group, block);
   // Each does its ending by itself, which counts it.
   for (Warp *warp : group) {

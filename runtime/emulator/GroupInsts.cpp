@@ -79,7 +79,7 @@ void Decoder::readThrough(PendingBlock &block) {
   }
 }
 
-/// What has an effect on registers alone, and on none that anybody reads, need not be in the chain.
+/// What has an effect on registers alone, and on none that anybody reads, need not be executed.
 /// `live`: by virtual id, the registers that are read behind the block.
 void Decoder::leaveOut(PendingBlock &block, std::vector<bool> &live) {
   live[block.index] = true;

@@ -1,7 +1,7 @@
 //===- Interpreter.cpp - run one warp -------------------------------------===//
 //
 // A warp is a set of fragments (place, mask). While there is one fragment, blocks follow each other
-// without any bookkeeping. When lanes part, the fragment whose block comes first in the kernel's
+// without any bookkeeping (Group.cpp). When lanes part, the fragment whose block comes first in the kernel's
 // loop-aware order runs, and fragments that meet at one place merge.
 //
 //   bar.sync        parks the fragment; when every live lane is parked, the warp has arrived. They

@@ -308,7 +308,8 @@ void Resident::runGroups() {
   for (std::size_t n = 0; n < warps.size();) {
     const std::uint32_t block = warps[n].block;
     unsigned count = 0;
-    for (; n < warps.size() && count < MaxGroup && warps[n].block == block && mayJoin(warps[n]); ++n)
+    for (; n < warps.size() && count < MaxGroup && warps[n].block == block && mayJoin(warps[n]);
+         ++n)
       group[count++] = &warps[n];
     if (count > 1)
       startGroup(kernel, {group, count});

@@ -1,6 +1,6 @@
 //===- Tier.cpp - hand blocks to the JIT compiler -------------------------===//
 //
-// What the compiler is told of a kernel is its chains: see Code.h.
+// What the compiler is told of a kernel is what groups of warps execute: see Code.h.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/emulator/Tier.h"

@@ -62,6 +62,8 @@ void selectClusterBarrier(Decoder &d) {
   if (!relaxed)
     d.take(arrives ? ".release" : ".acquire");
   bool aligned = d.take(".aligned");
+  // A warp that arrives twice is found only if the others do not arrive in between.
+  d.noteOrderedWarps();
   if (arrives) {
     d.defTemporary(d.clusterPhase());
     d.emit(arriveCluster, aligned, relaxed ? 0 : unsigned(Inst::Release));

@@ -270,7 +270,8 @@ template <auto F, class D, class... S> struct LanesCode {
   static void run(s64, char *d, SourceOf<S>... s) { store<D>(d, 0, F(load<S>(s, 0)...)); }
 };
 template <auto F, class D, class... S>
-inline constexpr Exec lanes = onLanes<LanesCode<F, D, S...>, D, S...>(grouped<runLanes<F, D, S...>>);
+inline constexpr Exec lanes =
+    onLanes<LanesCode<F, D, S...>, D, S...>(grouped<runLanes<F, D, S...>>);
 
 template <class Code, class D, class... S, std::size_t... N>
 [[gnu::always_inline]] inline void chunksOf(Warp &w, const Inst &i, std::index_sequence<N...>) {

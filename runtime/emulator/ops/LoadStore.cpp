@@ -179,7 +179,8 @@ template <Where Space, class Base, class T, class R, int N> static Exec rowsOf(c
     return f.isStore ? Exec(storeRows<Space, Base, U, R, N>, storeGroup<Space, Base, U, R, N>)
                      : Exec(loadRows<Space, Base, T, R, N>, loadGroup<Space, Base, T, R, N>);
 #endif
-  return f.isStore ? grouped<storeRows<Space, Base, U, R, N>> : grouped<loadRows<Space, Base, T, R, N>>;
+  return f.isStore ? grouped<storeRows<Space, Base, U, R, N>>
+                   : grouped<loadRows<Space, Base, T, R, N>>;
 }
 
 template <Where Space, class Base, class T, class R> static Exec byCount(const Form &f) {
